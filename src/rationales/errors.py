@@ -1,0 +1,69 @@
+"""Every error this package raises on purpose.
+
+RationalesError
+├── InputError            (ValueError)   an argument or option is not usable
+├── DataError             (ValueError)   a row or file of a data set cannot be read; says file, row and reason
+├── ModelError            (RuntimeError) a model cannot be loaded, trained or run
+│   └── MissingCapability                the model lacks what a method needs; says what and for which model
+├── FileFormatError       (ValueError)   a file of explanations or results is damaged or not ours
+│   └── FileVersionError                 the file was written by a later version
+└── MissingExtra          (ImportError)  an optional package is not installed; says how to install it
+"""
+
+from importlib import import_module
+from types import ModuleType
+
+
+class RationalesError(Exception):
+    """The root: catch this to catch everything below."""
+
+
+class InputError(RationalesError, ValueError):
+    """An argument or option is not usable."""
+
+
+class DataError(RationalesError, ValueError):
+    """A row or file of a data set cannot be read."""
+
+    def __init__(self, reason: str, *, file: object = None, row: int | None = None) -> None:
+        self.reason, self.file, self.row = reason, file, row
+        where = "" if file is None else f"{file}"
+        where += "" if row is None else f"{', ' if where else ''}row {row}"
+        super().__init__(f"{where}: {reason}" if where else reason)
+
+
+class ModelError(RationalesError, RuntimeError):
+    """A model cannot be loaded, trained or run."""
+
+
+class MissingCapability(ModelError):
+    """The model lacks what a method needs."""
+
+
+class FileFormatError(RationalesError, ValueError):
+    """A file of explanations or results is damaged or not ours."""
+
+
+class FileVersionError(FileFormatError):
+    """The file was written by a later version of this package."""
+
+
+class MissingExtra(RationalesError, ImportError):
+    """An optional package is not installed."""
+
+
+def require(module: str, *, extra: str, purpose: str) -> ModuleType:
+    """Import an optional package, or say which extra brings it.
+
+    >>> require("json", extra="none", purpose="this example").__name__
+    'json'
+    """
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.split(".")[0] != module.split(".")[0]:
+            raise
+        raise MissingExtra(
+            f"{purpose} needs the package {module.split('.')[0]!r}, which is not installed. "
+            f'Install it with: pip install "rationales[{extra}]"'
+        ) from error

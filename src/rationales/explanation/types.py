@@ -1,0 +1,233 @@
+"""What an explanation is: plain, immutable, free of torch.
+
+An `Explanation` says of some texts, cut into tokens, why a model gives a `Target`: by a score per token
+(`Scores`), by a subset of the tokens (`Selection`), by links between the tokens of two texts (`Alignment`), or
+in words (`Sentence`). Shapes are checked on creation and arrays are read-only, so that whoever holds one can
+trust it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rationales.errors import InputError
+
+if TYPE_CHECKING:
+    from rationales.explanation.views import Pool
+
+FloatArray: TypeAlias = NDArray[np.float64]
+BoolArray: TypeAlias = NDArray[np.bool_]
+
+SPECIAL = -1
+"""The segment of tokens that belong to no text: [CLS], [SEP], <s> and their like."""
+
+
+def _frozen(values: ArrayLike, dtype: type[np.generic], ndim: int, what: str) -> NDArray[Any]:
+    array = np.array(values, dtype=dtype)
+    if array.ndim != ndim:
+        raise InputError(f"{what} must have {ndim} dimension(s), got shape {array.shape}")
+    array.setflags(write=False)
+    return array
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A piece of a text: `texts[segment][start:end]`, or a special token (segment -1, start = end = 0)."""
+
+    text: str
+    segment: int
+    start: int
+    end: int
+
+    def __post_init__(self) -> None:
+        if self.segment < SPECIAL or not 0 <= self.start <= self.end:
+            raise InputError(f"not a token: {self.text!r} in segment {self.segment}, [{self.start}, {self.end})")
+
+    @property
+    def special(self) -> bool:
+        return self.segment == SPECIAL
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """One number per token; larger means more important, the sign is the direction of the effect.
+
+    `values` [T]; `standard_error` [T] where a stochastic method knows it.
+    """
+
+    values: FloatArray
+    standard_error: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", _frozen(self.values, np.float64, 1, "scores"))
+        if self.standard_error is not None:
+            error = _frozen(self.standard_error, np.float64, 1, "standard errors")
+            if error.shape != self.values.shape:
+                raise InputError(f"{len(error)} standard errors for {len(self.values)} scores")
+            object.__setattr__(self, "standard_error", error)
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """The tokens that are the reason: `keep` [T]."""
+
+    keep: BoolArray
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "keep", _frozen(self.keep, np.bool_, 1, "a selection"))
+
+
+@dataclass(frozen=True, eq=False)
+class Alignment:
+    """Links between the tokens of two texts: `weights` [T0, T1], and which of them are kept, `keep` [T0, T1].
+
+    T0 and T1 count the tokens of segment 0 and 1; special tokens take no part.
+    """
+
+    weights: FloatArray
+    keep: BoolArray | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weights", _frozen(self.weights, np.float64, 2, "an alignment"))
+        if self.keep is not None:
+            keep = _frozen(self.keep, np.bool_, 2, "an alignment's kept cells")
+            if keep.shape != self.weights.shape:
+                raise InputError(f"kept cells of shape {keep.shape} for weights of shape {self.weights.shape}")
+            object.__setattr__(self, "keep", keep)
+
+
+@dataclass(frozen=True, eq=False)
+class Sentence:
+    """A reason in words; `steps` [n, C] are the label logits after each of the n words, where the model gives them."""
+
+    text: str
+    steps: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        if self.steps is not None:
+            object.__setattr__(self, "steps", _frozen(self.steps, np.float64, 2, "a sentence's steps"))
+
+
+Body: TypeAlias = Scores | Selection | Alignment | Sentence
+BODIES: Mapping[str, type[Body]] = MappingProxyType(
+    {"scores": Scores, "selection": Selection, "alignment": Alignment, "sentence": Sentence}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What is explained: output `index` of the model, called `label`, where it had the value `score`.
+
+    The score is the probability of a class, or the output of a regression; NaN where nobody computed it.
+    """
+
+    index: int
+    label: str
+    score: float = float("nan")
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Who made it and how. `method` is the registry's name, or "human"; `params` are the method's fields."""
+
+    method: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+    model: str = ""
+    seed: int | None = None
+    version: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "params", MappingProxyType(dict(self.params)))
+
+    def __reduce__(self) -> tuple[Any, ...]:  # a mapping proxy does not pickle, and worker processes need it to
+        return Provenance, (self.method, dict(self.params), self.model, self.seed, self.version)
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """Why a model gives `target` for `texts`.
+
+    `tokens` cover the texts (special tokens included, segment -1); `body` is the reason itself; `checks` are what
+    the method found out about its own quality, such as `completeness_error`.
+    """
+
+    id: str
+    texts: tuple[str, ...]
+    tokens: tuple[Token, ...]
+    target: Target
+    body: Body
+    provenance: Provenance
+    checks: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.texts, tuple) or not all(isinstance(text, str) for text in self.texts):
+            raise InputError(f"texts must be a tuple of strings, one per text; got {self.texts!r}")
+        object.__setattr__(self, "tokens", tuple(self.tokens))
+        object.__setattr__(self, "checks", MappingProxyType(dict(self.checks)))
+        for token in self.tokens:
+            if token.segment >= len(self.texts):
+                raise InputError(f"{token!r} belongs to text {token.segment} of {len(self.texts)}")
+            if not token.special and token.end > len(self.texts[token.segment]):
+                raise InputError(f"{token!r} ends behind its text of {len(self.texts[token.segment])} characters")
+        shape: tuple[int, ...]
+        match self.body:
+            case Scores(values=array) | Selection(keep=array):
+                shape = (len(self.tokens),)
+            case Alignment(weights=array):
+                shape = tuple(sum(token.segment == side for token in self.tokens) for side in (0, 1))
+            case Sentence():
+                return
+            case _:
+                raise InputError(f"a body must be one of {', '.join(BODIES)}, got {type(self.body).__name__}")
+        if array.shape != shape:
+            kind = type(self.body).__name__.lower()
+            raise InputError(f"{kind} of shape {array.shape} for tokens that want {shape} (explanation {self.id!r})")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Explanation, (
+            self.id,
+            self.texts,
+            self.tokens,
+            self.target,
+            self.body,
+            self.provenance,
+            dict(self.checks),
+        )
+
+    @property
+    def content(self) -> BoolArray:
+        """Which tokens belong to a text, [T]."""
+        return np.array([not token.special for token in self.tokens], dtype=np.bool_)
+
+    def with_body(self, body: Body) -> Explanation:
+        return replace(self, body=body)
+
+    def words(self, pool: Pool = "sum") -> Explanation:
+        """The same explanation per word; see `rationales.explanation.views.words`."""
+        from rationales.explanation import views
+
+        return views.words(self, pool)
+
+    def top(self, k: int | None = None, *, fraction: float | None = None) -> Explanation:
+        """The k best tokens, or a fraction of them, as a `Selection`; see `rationales.explanation.views.top`."""
+        from rationales.explanation import views
+
+        return views.top(self, k, fraction=fraction)
+
+    def normalised(self, how: Literal["sum", "max"] = "sum") -> Explanation:
+        """Scores scaled to a sum or a maximum of 1; see `rationales.explanation.views.normalised`."""
+        from rationales.explanation import views
+
+        return views.normalised(self, how)
+
+    def above(self, threshold: float) -> Explanation:
+        """The tokens with a score above the threshold, as a `Selection`."""
+        from rationales.explanation import views
+
+        return views.above(self, threshold)
