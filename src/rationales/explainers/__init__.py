@@ -1,1 +1,35 @@
-"""."""
+"""Methods that score tokens, one file each. The registry `explainers` knows them by name."""
+
+from rationales.explainers.attention import Attention
+from rationales.explainers.attention_rollout import AttentionRollout
+from rationales.explainers.backselect import BackSelect
+from rationales.explainers.base import Attribution, Explainer, explainers
+from rationales.explainers.deeplift import DeepLift
+from rationales.explainers.gradient import Gradient
+from rationales.explainers.input_x_gradient import InputXGradient
+from rationales.explainers.integrated_gradients import IntegratedGradients
+from rationales.explainers.kernel_shap import KernelShap
+from rationales.explainers.leave_one_out import LeaveOneOut
+from rationales.explainers.lime import Lime
+from rationales.explainers.random import Random
+from rationales.explainers.scaled_attention import ScaledAttention
+from rationales.explainers.smoothgrad import SmoothGrad
+
+__all__ = [
+    "Attention",
+    "AttentionRollout",
+    "Attribution",
+    "BackSelect",
+    "DeepLift",
+    "Explainer",
+    "Gradient",
+    "InputXGradient",
+    "IntegratedGradients",
+    "KernelShap",
+    "LeaveOneOut",
+    "Lime",
+    "Random",
+    "ScaledAttention",
+    "SmoothGrad",
+    "explainers",
+]

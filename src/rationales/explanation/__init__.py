@@ -1,1 +1,30 @@
-"""."""
+"""What an explanation is, how to look at it, and how to keep it. Free of torch."""
+
+from rationales.explanation.files import ExplanationWriter
+from rationales.explanation.sequence import Explanations, read_jsonl
+from rationales.explanation.types import (
+    Alignment,
+    Body,
+    Explanation,
+    Provenance,
+    Scores,
+    Selection,
+    Sentence,
+    Target,
+    Token,
+)
+
+__all__ = [
+    "Alignment",
+    "Body",
+    "Explanation",
+    "ExplanationWriter",
+    "Explanations",
+    "Provenance",
+    "Scores",
+    "Selection",
+    "Sentence",
+    "Target",
+    "Token",
+    "read_jsonl",
+]

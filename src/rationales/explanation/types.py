@@ -29,11 +29,33 @@ SPECIAL = -1
 
 
 def _frozen(values: ArrayLike, dtype: type[np.generic], ndim: int, what: str) -> NDArray[Any]:
-    array = np.array(values, dtype=dtype)
+    try:
+        given = np.asarray(values)
+    except ValueError as error:  # lists of unequal lengths
+        raise InputError(f"{what} must be an array of numbers: {error}") from error
+    if given.dtype.kind not in "biuf":
+        raise InputError(f"{what} must be an array of numbers, got an array of {given.dtype}")
+    array = given.astype(dtype)
     if array.ndim != ndim:
         raise InputError(f"{what} must have {ndim} dimension(s), got shape {array.shape}")
     array.setflags(write=False)
     return array
+
+
+def _plain(value: Any) -> Any:
+    """A parameter as files keep it. Lists become tuples, so that what is read equals what was written."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, list | tuple):
+        return tuple(_plain(item) for item in value)
+    if isinstance(value, Mapping) and all(isinstance(key, str) and not key.startswith("$") for key in value):
+        return {key: _plain(item) for key, item in value.items()}
+    raise InputError(
+        f"a parameter must be None, a boolean, a number, a string, or a list or mapping of these "
+        f"(keys are strings that do not begin with $); got {value!r} of type {type(value).__name__}"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +132,8 @@ class Sentence:
     steps: FloatArray | None = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.text, str):
+            raise InputError(f"a sentence's text must be a string, got {self.text!r}")
         if self.steps is not None:
             object.__setattr__(self, "steps", _frozen(self.steps, np.float64, 2, "a sentence's steps"))
 
@@ -131,10 +155,17 @@ class Target:
     label: str
     score: float = float("nan")
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "index", int(self.index))  # out of an array it may be a number of NumPy's or torch's
+        object.__setattr__(self, "score", float(self.score))
+
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Who made it and how. `method` is the registry's name, or "human"; `params` are the method's fields."""
+    """Who made it and how. `method` is the registry's name, or "human"; `params` are the method's fields.
+
+    Parameters are what JSON can hold; a list becomes a tuple. The seed fits 64 bits.
+    """
 
     method: str
     params: Mapping[str, Any] = field(default_factory=dict)
@@ -143,7 +174,11 @@ class Provenance:
     version: str = ""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "params", MappingProxyType(dict(self.params)))
+        object.__setattr__(self, "params", MappingProxyType(_plain(self.params)))
+        if self.seed is not None:
+            object.__setattr__(self, "seed", int(self.seed))
+            if not -(2**63) <= self.seed < 2**63:
+                raise InputError(f"a seed must fit a signed integer of 64 bits, got {self.seed}")
 
     def __reduce__(self) -> tuple[Any, ...]:  # a mapping proxy does not pickle, and worker processes need it to
         return Provenance, (self.method, dict(self.params), self.model, self.seed, self.version)
@@ -166,15 +201,19 @@ class Explanation:
     checks: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.id, str):
+            raise InputError(f"an explanation's id must be a string, got {self.id!r}")
         if not isinstance(self.texts, tuple) or not all(isinstance(text, str) for text in self.texts):
             raise InputError(f"texts must be a tuple of strings, one per text; got {self.texts!r}")
         object.__setattr__(self, "tokens", tuple(self.tokens))
-        object.__setattr__(self, "checks", MappingProxyType(dict(self.checks)))
+        checks = {name: float(value) for name, value in self.checks.items()}
+        object.__setattr__(self, "checks", MappingProxyType(checks))
+        sizes = [len(text) for text in self.texts]
         for token in self.tokens:
-            if token.segment >= len(self.texts):
-                raise InputError(f"{token!r} belongs to text {token.segment} of {len(self.texts)}")
-            if not token.special and token.end > len(self.texts[token.segment]):
-                raise InputError(f"{token!r} ends behind its text of {len(self.texts[token.segment])} characters")
+            if token.segment >= len(sizes):
+                raise InputError(f"{token!r} belongs to text {token.segment}, but there are {len(sizes)} (from 0 on)")
+            if token.segment != SPECIAL and token.end > sizes[token.segment]:
+                raise InputError(f"{token!r} ends behind its text of {sizes[token.segment]} characters")
         shape: tuple[int, ...]
         match self.body:
             case Scores(values=array) | Selection(keep=array):

@@ -22,7 +22,9 @@ from rationales.explanation.types import Alignment, BoolArray, Explanation, Floa
 Pool: TypeAlias = Literal["sum", "mean", "max"]
 
 # Runs of non-space characters; where scripts put no spaces between words (Han, kana, Thai …) each character by itself.
-_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"
+)
 _WORD = re.compile(rf"[{_UNSPACED}]|[^\s{_UNSPACED}]+")
 
 
@@ -48,7 +50,7 @@ def _membership(tokens: Sequence[Token], groups: Sequence[Token]) -> list[int]:
     """For each token the group it overlaps (the first of several), or -1: special tokens and bare white space."""
     by_segment: dict[int, list[tuple[int, int, int]]] = {}
     for number, group in enumerate(groups):
-        if not group.special:
+        if not group.special and group.start < group.end:  # an empty group overlaps nothing
             by_segment.setdefault(group.segment, []).append((group.end, group.start, number))
     for spans in by_segment.values():
         spans.sort()
@@ -88,12 +90,13 @@ def words(explanation: Explanation, pool: Pool = "sum") -> Explanation:
 def _pooled(values: FloatArray, members: np.ndarray, size: int, pool: Pool) -> FloatArray:
     inside = members >= 0
     values, members = values[inside], members[inside]
+    pieces = np.bincount(members, minlength=size)
     if pool == "max":
         out = np.full(size, -np.inf)
         np.maximum.at(out, members, values)
-        return np.where(np.isneginf(out), 0.0, out)
+        return np.where(pieces > 0, out, 0.0)
     total: FloatArray = np.bincount(members, weights=values, minlength=size).astype(np.float64)
-    return total / np.maximum(np.bincount(members, minlength=size), 1) if pool == "mean" else total
+    return total / np.maximum(pieces, 1) if pool == "mean" else total
 
 
 def _aligned_words(
@@ -101,14 +104,13 @@ def _aligned_words(
 ) -> Alignment:
     segments = np.array([token.segment for token in explanation.tokens])
     sizes = [sum(group.segment == side for group in groups) for side in (0, 1)]
-    rows, columns = members[segments == 0], members[segments == 1] - sizes[0]
-    rows, columns = np.where(rows < 0, -1, rows), np.where(columns < 0, -1, columns)
-    weights = np.stack([_pooled(row, columns, sizes[1], pool) for row in body.weights]) if len(rows) else body.weights
-    weights = (
-        np.stack([_pooled(column, rows, sizes[0], pool) for column in weights.T], axis=1)
-        if sizes[1]
-        else np.zeros((sizes[0], 0))
-    )
+    rows, columns = members[segments == 0], members[segments == 1] - sizes[0]  # below 0: in no word
+    by_column = np.zeros((len(rows), sizes[1]))
+    for row, values in enumerate(body.weights):
+        by_column[row] = _pooled(values, columns, sizes[1], pool)
+    weights = np.zeros((sizes[0], sizes[1]))
+    for column, values in enumerate(by_column.T):
+        weights[:, column] = _pooled(values, rows, sizes[0], pool)
     if body.keep is None:
         return Alignment(weights)
     keep = np.zeros((sizes[0], sizes[1]), dtype=np.bool_)

@@ -1,1 +1,67 @@
-"""."""
+"""Models: what they can do, the Transformers adapter, the attention tap, the packer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import PreTrainedModel
+
+from rationales.errors import InputError
+from rationales.models.batch import Batch, Encoded, Erasure
+from rationales.models.embedded import embedded_encoder
+from rationales.models.packer import erased_logits, over, over_rows, packed
+from rationales.models.protocols import Attentive, Differentiable, Model, SelfExplaining, demand
+from rationales.models.tap import Tap
+from rationales.models.targets import Output, chosen, pick, predict, resolve_targets
+from rationales.models.transformers_classifier import TransformersClassifier
+
+__all__ = [
+    "Attentive",
+    "Batch",
+    "Differentiable",
+    "Encoded",
+    "Erasure",
+    "Model",
+    "Output",
+    "SelfExplaining",
+    "Tap",
+    "TransformersClassifier",
+    "chosen",
+    "demand",
+    "embedded_encoder",
+    "erased_logits",
+    "load",
+    "over",
+    "over_rows",
+    "packed",
+    "pick",
+    "predict",
+    "resolve_targets",
+]
+
+
+def load(
+    source: Any, tokenizer: Any = None, *, device: str | torch.device | None = None, max_length: int | None = None
+) -> Model:
+    """A `Model` from whatever the user has.
+
+    `source` is a `Model` already, a directory, a hub name, a Transformers model (then `tokenizer` too), or a
+    Transformers pipeline.
+    """
+    if isinstance(source, Model):
+        return source
+    if isinstance(source, (str, Path)):
+        return TransformersClassifier.from_pretrained(source, device=device, max_length=max_length)
+    if tokenizer is None and hasattr(source, "model") and hasattr(source, "tokenizer"):
+        source, tokenizer = source.model, source.tokenizer
+    if isinstance(source, PreTrainedModel):
+        if tokenizer is None:
+            raise InputError("a live model needs its tokenizer: load(model, tokenizer)")
+        if device is not None:
+            torch.nn.Module.to(source, device)
+        return TransformersClassifier(source, tokenizer, max_length=max_length)
+    raise InputError(
+        f"a model is a directory, a hub name, a Transformers model with its tokenizer, or a pipeline; got {source!r}"
+    )

@@ -1,0 +1,1 @@
+PAIR_LABELS=(); pairs=None

@@ -1,0 +1,25 @@
+"""The reference input that path methods start from: a text that says nothing."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import torch
+from torch import Tensor
+
+from rationales.models import Batch, Differentiable
+
+Baseline: TypeAlias = Literal["zero", "mask", "pad"]
+"""Zero embeddings for all tokens; or every token of a text replaced by the mask or padding token, special ones kept."""
+
+
+def baseline_embeddings(model: Differentiable, part: Batch, kind: Baseline) -> Tensor:
+    """Word embeddings of the reference input, [n, T, d]."""
+    if kind == "zero":
+        return torch.zeros_like(model.embed(part))
+    return model.embed(model.erase(part, part.content, kind))
+
+
+def relative_gap(found: Tensor, wanted: Tensor) -> Tensor:
+    """|found - wanted| / |wanted|, with 0.01 as the least denominator: an output that hardly moves has no direction."""
+    return (found - wanted).abs() / wanted.abs().clamp(min=0.01)

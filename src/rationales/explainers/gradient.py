@@ -1,0 +1,59 @@
+"""The gradient of the output with respect to the word embeddings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal, TypeAlias
+
+import torch
+from torch import Tensor
+
+from rationales.explainers.base import Explainer, explainers
+from rationales.models import Batch, Differentiable, over_rows, pick
+from rationales.registry import option
+
+Norm: TypeAlias = Literal["l2", "mean"]
+
+
+def embedding_gradient(
+    model: Differentiable, part: Batch, targets: Tensor, point: Tensor, *, create_graph: bool = False
+) -> Tensor:
+    """∂f_y/∂e at the embeddings `point`, [n, T, d]."""
+    with torch.enable_grad():
+        if not (create_graph and point.requires_grad):
+            point = point.detach().requires_grad_()
+        output = pick(model.logits_from(point, part), targets).sum()
+        (gradient,) = torch.autograd.grad(output, point, create_graph=create_graph)
+    return gradient
+
+
+def reduced(vectors: Tensor, norm: Norm) -> Tensor:
+    """[…, d] → […]."""
+    return vectors.norm(dim=-1) if norm == "l2" else vectors.mean(-1)
+
+
+def gradient(
+    model: Differentiable, batch: Batch, targets: Tensor, *, norm: Norm = "l2", create_graph: bool = False
+) -> Tensor:
+    """‖∂f_y/∂e_i‖₂ or the mean of ∂f_y/∂e_i, [B, T]."""
+
+    def compute(part: Batch, rows: Tensor) -> Tensor:
+        slopes = embedding_gradient(model, part, targets[rows], model.embed(part), create_graph=create_graph)
+        return reduced(slopes, norm)
+
+    return over_rows(model, batch, compute, tokens=True)
+
+
+@explainers("gradient")
+@dataclass(frozen=True)
+class Gradient(Explainer):
+    """Size of the gradient with respect to each word embedding (one forward and one backward pass).
+
+    s_i = ‖∂f_y/∂e_i‖₂, or the mean over dimensions, which is signed. Simonyan et al. (2014).
+    """
+
+    norm: Norm = option("l2", "how the d partial derivatives of a token become one number")
+    needs: ClassVar[type] = Differentiable
+
+    def attribute(self, model: Differentiable, batch: Batch, targets: Tensor) -> Tensor:  # type: ignore[override]
+        return gradient(model, batch, targets, norm=self.norm)

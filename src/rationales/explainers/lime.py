@@ -1,0 +1,54 @@
+"""LIME, with Captum's sampling and our batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from rationales.explainers.base import Attribution, Explainer, explainers
+from rationales.explainers.surrogate import LeastSquares, captum_attr, explain_by_subsets
+from rationales.models import Batch, Erasure, Model, Output
+from rationales.registry import option
+
+
+@explainers("lime")
+@dataclass(frozen=True)
+class Lime(Explainer):
+    """Coefficients of a linear model fitted to the output on random subsets of the tokens (`samples` forward passes).
+
+    β = argmin Σ_z π(z) (f_y(x_z) - β₀ - βᵀz)² + λ‖β‖², with z_i ~ Bernoulli(½), weights π(z) = exp(-d²/width²) and d
+    the cosine distance from z to the whole text. Signed; records its standard error. Ribeiro et al. (2016).
+    """
+
+    samples: int = option(500, "subsets per text")
+    width: float = option(0.25, "width of the kernel over cosine distances")
+    ridge: float = option(1.0, "penalty λ on the coefficients")
+    erasure: Erasure = option("delete", "what leaving a token out means")
+    output: Output = option("probability", "the output that is fitted")
+    seed: int = option(0, "seed of the subsets")
+
+    def attribute(self, model: Model, batch: Batch, targets: Tensor) -> Attribution:
+        captum = captum_attr("lime")
+
+        def near(_original: Tensor, _changed: Tensor, subset: Tensor, **_: object) -> Tensor:
+            distance = 1 - (subset.double().sum() / subset.numel()).sqrt()  # cosine of 0/1 vectors with all ones
+            return torch.exp(-(distance**2) / self.width**2)
+
+        def fit(evaluate: Callable[[Tensor], Tensor], ones: Tensor, surrogate: LeastSquares) -> None:
+            method = captum.Lime(evaluate, interpretable_model=surrogate, similarity_func=near)
+            method.attribute(ones, n_samples=self.samples, perturbations_per_eval=self.samples)
+
+        with torch.no_grad():
+            return explain_by_subsets(
+                model,
+                batch,
+                targets,
+                fit,
+                ridge=self.ridge,
+                erasure=self.erasure,
+                output=self.output,
+                seed=self.seed,
+            )

@@ -1,0 +1,203 @@
+"""Encoded texts as tensors, and the few things one may do to them: take rows, erase tokens.
+
+Everything downstream works on these ids. No string is ever perturbed and tokenised again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rationales.data.example import Example
+from rationales.errors import InputError
+from rationales.explanation.types import Token
+
+Erasure: TypeAlias = Literal["delete", "mask", "pad", "zero"]
+"""What "removed" means: the id is deleted (the text gets shorter), replaced by the mask token, replaced by the
+padding token (still attended to), or its word embedding is set to zero."""
+
+Side: TypeAlias = Literal["right", "left"]
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """Where one row of a batch comes from: its example, its tokens in order, and whether the text had to be cut."""
+
+    example: Example
+    tokens: tuple[Token, ...]
+    cut: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """B encoded inputs, padded to T tokens.
+
+    ids       [B, T]  token ids
+    keep      [B, T]  True for tokens (special ones too), False for padding
+    segments  [B, T]  0 or 1 for tokens of the first or second text, -1 for special tokens and padding
+    types     [B, T]  token type ids, where the model has them
+    zeroed    [B, T]  tokens whose word embedding counts as zero, where there are any
+    side      where the padding is
+    sources   one per row; empty for rows that were derived from another batch
+    """
+
+    ids: Tensor
+    keep: Tensor
+    segments: Tensor
+    types: Tensor | None = None
+    zeroed: Tensor | None = None
+    side: Side = "right"
+    sources: tuple[Encoded, ...] = ()
+
+    def __len__(self) -> int:
+        return self.ids.shape[0]
+
+    @property
+    def width(self) -> int:
+        return self.ids.shape[1]
+
+    @property
+    def content(self) -> Tensor:
+        """Tokens that belong to a text, [B, T]."""
+        return self.segments >= 0
+
+    @property
+    def lengths(self) -> Tensor:
+        """Tokens per row, [B]."""
+        return self.keep.sum(-1)
+
+    @property
+    def positions(self) -> Tensor:
+        """0, 1, 2 … over the tokens of each row whatever the padding, [B, T]."""
+        return (self.keep.cumsum(-1) - 1).clamp(min=0)
+
+    def take(self, rows: Tensor, width: int | None = None) -> Batch:
+        """The given rows, repeats allowed, cut to `width` columns on the side of the padding."""
+        cut = 0 if width is None else self.width - width
+
+        def picked(tensor: Tensor) -> Tensor:
+            return (tensor[:, cut:] if self.side == "left" else tensor[:, : self.width - cut])[rows]
+
+        return Batch(
+            picked(self.ids),
+            picked(self.keep),
+            picked(self.segments),
+            None if self.types is None else picked(self.types),
+            None if self.zeroed is None else picked(self.zeroed),
+            self.side,
+        )
+
+    def trimmed(self, wide: Tensor) -> Tensor:
+        """A [B, T, …] tensor that belongs to a wider version of this batch, cut to this one's columns."""
+        return wide[:, -self.width :] if self.side == "left" else wide[:, : self.width]
+
+    def to(self, device: torch.device | str) -> Batch:
+        return replace(
+            self,
+            ids=self.ids.to(device),
+            keep=self.keep.to(device),
+            segments=self.segments.to(device),
+            types=None if self.types is None else self.types.to(device),
+            zeroed=None if self.zeroed is None else self.zeroed.to(device),
+        )
+
+    def unpadded(self, values: Tensor) -> list[np.ndarray]:
+        """The rows of a [B, T, …] tensor without their padding, as arrays."""
+        arrays, keep = values.detach().double().cpu().numpy(), self.keep.cpu().numpy()
+        return [row[kept] for row, kept in zip(arrays, keep, strict=True)]
+
+    def generators(self, seed: int) -> list[np.random.Generator]:
+        """One random generator per row, decided by the seed and the row's ids alone.
+
+        So what is drawn for a text does not depend on its neighbours in the batch.
+        """
+        ids, keep = self.ids.cpu().numpy(), self.keep.cpu().numpy()
+        return [
+            np.random.default_rng([seed, int.from_bytes(hashlib.blake2b(row[kept].tobytes(), digest_size=8).digest())])
+            for row, kept in zip(ids, keep, strict=True)
+        ]
+
+
+def erase(batch: Batch, drop: Tensor, how: Erasure, *, mask_id: int | None, pad_id: int) -> Batch:
+    """The batch without the tokens `drop` [B, T]; padding in `drop` is ignored. See `Erasure` for what that means."""
+    drop = drop & batch.keep
+    match how:
+        case "mask":
+            if mask_id is None:
+                raise InputError(
+                    "this tokenizer has no mask token, so erasure='mask' means nothing; use delete, pad or zero"
+                )
+            return replace(batch, ids=batch.ids.masked_fill(drop, mask_id), sources=())
+        case "pad":
+            return replace(batch, ids=batch.ids.masked_fill(drop, pad_id), sources=())
+        case "zero":
+            return replace(batch, zeroed=drop if batch.zeroed is None else batch.zeroed | drop, sources=())
+        case "delete":
+            return _compacted(batch, batch.keep & ~drop, pad_id)
+    raise InputError(f"erasure must be delete, mask, pad or zero, got {how!r}")
+
+
+def _compacted(batch: Batch, keep: Tensor, pad_id: int) -> Batch:
+    """Only the tokens in `keep`, moved together; padding stays on the side where it was.
+
+    A model needs something to read: a row that lost all its tokens becomes one padding token that is attended to.
+    """
+    left = batch.side == "left"
+    order = torch.argsort((keep if left else ~keep).to(torch.uint8), dim=1, stable=True)
+    width = max(int(keep.sum(-1).max()), 1)
+    order = order[:, -width:] if left else order[:, :width]
+    kept = keep.gather(1, order)
+    empty = ~kept.any(-1)
+
+    def moved(tensor: Tensor, filler: int) -> Tensor:
+        return tensor.gather(1, order).masked_fill(~kept, filler)
+
+    shown = kept.clone()
+    shown[:, -1 if left else 0] |= empty
+    return Batch(
+        moved(batch.ids, pad_id),
+        shown,
+        moved(batch.segments, -1),
+        None if batch.types is None else moved(batch.types, 0),
+        None if batch.zeroed is None else moved(batch.zeroed, 0),
+        batch.side,
+    )
+
+
+def collate(
+    ids: Sequence[Sequence[int]],
+    segments: Sequence[Sequence[int]],
+    types: Sequence[Sequence[int]] | None,
+    *,
+    pad_id: int,
+    side: Side,
+    sources: tuple[Encoded, ...],
+) -> Batch:
+    """Rows of unequal length, padded on one side."""
+    width = max((len(row) for row in ids), default=0)
+
+    def padded(rows: Sequence[Sequence[int]], filler: int) -> Tensor:
+        out = np.full((len(rows), width), filler, dtype=np.int64)
+        for number, row in enumerate(rows):
+            if side == "right":
+                out[number, : len(row)] = row
+            else:
+                out[number, width - len(row) :] = row
+        return torch.from_numpy(out)
+
+    keep = padded([[1] * len(row) for row in ids], 0).bool()
+    return Batch(
+        padded(ids, pad_id),
+        keep,
+        padded(segments, -1),
+        None if types is None else padded(types, 0),
+        None,
+        side,
+        sources,
+    )

@@ -1,0 +1,26 @@
+"""The user's model, borrowed: put into evaluation mode and frozen inside a `with` block, and given back as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from torch import nn
+
+
+@contextmanager
+def borrowed(module: nn.Module) -> Iterator[None]:
+    """Evaluation mode and no parameter gradients inside the block; modes and `requires_grad` come back after it."""
+    modes = [(part, part.training) for part in module.modules()]
+    wanted = [(parameter, parameter.requires_grad) for parameter in module.parameters()]
+    try:
+        for part, _ in modes:
+            part.training = False
+        for parameter, _ in wanted:
+            parameter.requires_grad_(False)
+        yield
+    finally:
+        for part, training in modes:
+            part.training = training
+        for parameter, requires_grad in wanted:
+            parameter.requires_grad_(requires_grad)

@@ -1,0 +1,137 @@
+"""The one batch loop: any number of (example × variant), in full batches, results in order.
+
+Every method multiplies inputs: integration steps, erased copies, sampled masks. `packed` sorts all variants by
+length, cuts them into batches under a budget of tokens, splits a batch that does not fit in memory and goes on
+with smaller ones, and puts the results back in order. It is differentiable where `compute` is.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from rationales.errors import ModelError
+from rationales.models.batch import Batch, Erasure, Side
+from rationales.models.protocols import Model
+
+log = logging.getLogger(__name__)
+
+
+def plan(lengths: Tensor, budget: int) -> Iterator[Tensor]:
+    """Batches of indices, longest inputs first, each of at most `budget` tokens with its padding (or one input)."""
+    order = torch.argsort(lengths, descending=True, stable=True)
+    sizes = lengths[order].tolist()
+    start = 0
+    while start < len(sizes):
+        size = max(1, budget // max(sizes[start], 1))
+        yield order[start : start + size]
+        start += size
+
+
+def packed(
+    compute: Callable[[Tensor], Tensor],
+    lengths: Tensor,
+    *,
+    budget: int,
+    width: int | None = None,
+    side: Side = "right",
+) -> Tensor:
+    """Run `compute` on every input and return its results in order, [N, …].
+
+    `compute(rows)` gets the numbers [n] of the inputs that make up a batch and returns [n, …]. With `width`, the
+    second dimension of its results is tokens, of which a batch has as many as its longest input: results are
+    padded with zeros to `width`, on the given side. `lengths` [N] are tokens per input.
+    """
+    pieces: list[Tensor] = []
+    indices: list[Tensor] = []
+    lengths = lengths.cpu()
+    if lengths.numel() == 0:
+        raise ModelError("there is nothing to compute: the batch is empty")
+    queue = list(plan(lengths, budget))[::-1]
+    while queue:
+        rows = queue.pop()
+        try:
+            piece = compute(rows)
+        except (torch.OutOfMemoryError, MemoryError) as error:
+            if len(rows) == 1:
+                raise ModelError(
+                    f"one input of {int(lengths[rows[0]])} tokens does not fit in memory; "
+                    "use a shorter max_length, a smaller model, or a larger device"
+                ) from error
+            half = (len(rows) + 1) // 2
+            log.warning("a batch of %d inputs did not fit in memory; going on with %d at a time", len(rows), half)
+            budget = half * int(lengths[rows[0]])
+            rest = torch.cat([rows, *reversed(queue)])
+            queue = [rest[part] for part in plan(lengths[rest], budget)][::-1]
+            _release_cached_memory()
+            continue
+        if width is not None and piece.shape[1] < width:
+            missing = width - piece.shape[1]
+            piece = pad(piece, (0, 0) * (piece.dim() - 2) + ((0, missing) if side == "right" else (missing, 0)))
+        pieces.append(piece)
+        indices.append(rows)
+    back = torch.argsort(torch.cat(indices))
+    joined = torch.cat(pieces)
+    return joined[back.to(joined.device)]
+
+
+def over(
+    model: Model,
+    batch: Batch,
+    rows: Tensor,
+    compute: Callable[[Batch, Tensor], Tensor],
+    *,
+    tokens: bool = False,
+    cost: int = 1,
+    lengths: Tensor | None = None,
+) -> Tensor:
+    """`packed` over variants of a batch's rows, [N, …].
+
+    `rows` [N] says which row each variant is of. `compute(part, numbers)` gets those rows as a batch of their own
+    and the numbers [n] of the variants, and returns [n, …]; with `tokens`, [n, T', …] for a `part` of width T'. `cost`
+    says how many inputs it makes of one; `lengths` [N] how long they will be, where that is not the row's length.
+    """
+    rows = rows.to(batch.ids.device)
+    whole = batch.lengths[rows].cpu()
+
+    def run(numbers: Tensor) -> Tensor:
+        width = int(whole[numbers].max())
+        numbers = numbers.to(rows.device)
+        return compute(batch.take(rows[numbers], width), numbers)
+
+    return packed(
+        run,
+        whole if lengths is None else lengths,
+        budget=max(1, model.budget // cost),
+        width=batch.width if tokens else None,
+        side=batch.side,
+    )
+
+
+def over_rows(
+    model: Model, batch: Batch, compute: Callable[[Batch, Tensor], Tensor], *, tokens: bool = False
+) -> Tensor:
+    """`over` each row once, [B, …]."""
+    return over(model, batch, torch.arange(len(batch)), compute, tokens=tokens)
+
+
+def erased_logits(model: Model, batch: Batch, rows: Tensor, drop: Tensor, how: Erasure) -> Tensor:
+    """Logits [N, C] of copies of the batch's rows [N] without the tokens `drop` [N, T]."""
+    rows = rows.to(batch.ids.device)
+    lengths = batch.lengths[rows]
+    if how == "delete":
+        lengths = lengths - (drop & batch.keep[rows]).sum(-1)
+
+    def compute(part: Batch, numbers: Tensor) -> Tensor:
+        return model.logits(model.erase(part, part.trimmed(drop[numbers]), how))
+
+    return over(model, batch, rows, compute, lengths=lengths.cpu())
+
+
+def _release_cached_memory() -> None:
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()

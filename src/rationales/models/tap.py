@@ -1,0 +1,109 @@
+"""The attention tap: see and change what happens between queries and keys, in any model, and leave no trace.
+
+Transformers lets a model run with a named attention function. Ours is used inside a `with` block and undone after
+it. It computes attention as the eager functions do, and on the way records, layer by layer, the scaled query·key
+logits and the probabilities, with their graph; and it can multiply the probabilities by given factors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import dropout as drop_out
+from transformers import AttentionInterface, PreTrainedModel
+from transformers.masking_utils import AttentionMaskInterface, eager_mask
+
+from rationales.errors import MissingCapability, ModelError
+
+NAME = "rationales_tap"
+
+
+@dataclass(eq=False)
+class Tap:
+    """What one `with` block has seen since the last `clear`, one entry per attention layer in order of execution.
+
+    logits         [B, H, T, T]  query·key / √d, before the attention mask
+    probabilities  [B, H, T, T]  after softmax and before `scale` and dropout; rows are queries
+    scale          broadcastable to [B, H, T, T]: multiplies the probabilities of every layer, without renormalising
+    """
+
+    scale: Tensor | None = None
+    logits: list[Tensor] = field(default_factory=list)
+    probabilities: list[Tensor] = field(default_factory=list)
+
+    def clear(self) -> None:
+        self.logits.clear()
+        self.probabilities.clear()
+
+
+_active: ContextVar[Tap | None] = ContextVar("active_tap", default=None)
+
+
+def tapped_attention(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    scaling: float | None = None,
+    dropout: float = 0.0,
+    **extras: Any,
+) -> tuple[Tensor, Tensor]:
+    """Eager attention that reports to the active tap. The signature is the one Transformers calls."""
+    tap = _active.get()
+    if tap is None:
+        raise ModelError("the attention tap was called outside its with block")
+    unsupported = [name for name in ("softcap", "s_aux", "sinks") if extras.get(name) is not None]
+    if unsupported:
+        raise MissingCapability(f"{type(module).__name__} uses {', '.join(unsupported)} in attention; the tap does not")
+    groups = query.shape[1] // key.shape[1]
+    if groups > 1:  # grouped queries share a key
+        key, value = key.repeat_interleave(groups, dim=1), value.repeat_interleave(groups, dim=1)
+    logits = query @ key.transpose(2, 3) * (query.shape[-1] ** -0.5 if scaling is None else scaling)
+    precise = torch.float32 if query.dtype in (torch.float16, torch.bfloat16) else query.dtype
+    masked = logits if attention_mask is None else logits + attention_mask[..., : key.shape[-2]]
+    probabilities = masked.softmax(-1, dtype=precise).to(query.dtype)
+    tap.logits.append(logits)
+    tap.probabilities.append(probabilities)
+    used = probabilities if tap.scale is None else probabilities * tap.scale
+    used = drop_out(used, p=dropout, training=module.training)
+    return (used @ value).transpose(1, 2).contiguous(), used
+
+
+AttentionInterface.register(NAME, tapped_attention)
+AttentionMaskInterface.register(NAME, eager_mask)
+
+
+@contextmanager
+def tapped(model: PreTrainedModel, scale: Tensor | None = None) -> Iterator[Tap]:
+    """Run the model with the tap inside this block; its own attention function comes back after it."""
+    if _active.get() is not None:
+        raise ModelError("a tap is open already; close it before opening another")
+    configs = {id(part.config): part.config for part in model.modules() if isinstance(part, PreTrainedModel)}
+    before = [(config, config._attn_implementation) for config in configs.values()]
+    tap = Tap(scale)
+    token = _active.set(tap)
+    try:
+        if not getattr(model, "_can_set_attn_implementation", lambda: True)():
+            raise MissingCapability(_untappable(model))
+        model.set_attn_implementation(NAME)
+        if any(config._attn_implementation != NAME for config in configs.values()):
+            raise MissingCapability(_untappable(model))
+        yield tap
+    finally:
+        _active.reset(token)
+        for config, implementation in before:
+            config._attn_implementation = implementation
+
+
+def _untappable(model: PreTrainedModel) -> str:
+    return (
+        f"{type(model).__name__} computes attention in its own way and takes no attention function, so methods that "
+        "read attention cannot run on it. Use a method that does not (rationales methods lists what each needs)."
+    )

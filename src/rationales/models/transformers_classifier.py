@@ -1,0 +1,298 @@
+"""Any `AutoModelForSequenceClassification` of Transformers as a `Model`: differentiable and, mostly, attentive."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+from transformers import (
+    AutoConfig,
+    AutoModelForSequenceClassification,
+    AutoTokenizer,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
+
+from rationales.data.example import Example
+from rationales.errors import InputError, MissingCapability, ModelError
+from rationales.explanation.types import SPECIAL, Token
+from rationales.models.batch import Batch, Encoded, Erasure, Side, collate, erase
+from rationales.models.borrow import borrowed
+from rationales.models.tap import Tap, tapped
+
+UNBOUNDED = 100_000
+"""Tokenizers that know no limit say 10^30; anything above this counts as none."""
+
+
+class TransformersClassifier:
+    """A classifier or regressor with its tokenizer.
+
+    Texts longer than `max_length` tokens (by default what the model can take) are cut at the end, the longer text
+    of a pair first; `truncation="error"` refuses them instead. Batches are padded on the right, whatever the
+    tokenizer's `padding_side` says; decoders can also be padded on the left. `budget` is the number of tokens per
+    batch; by default it follows from the device's free memory.
+    """
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase,
+        *,
+        name: str | None = None,
+        max_length: int | None = None,
+        truncation: Literal["end", "error"] = "end",
+        padding: Side = "right",
+        budget: int | None = None,
+    ) -> None:
+        if not getattr(tokenizer, "is_fast", False):
+            raise MissingCapability(
+                f"{type(tokenizer).__name__} does not tell which characters a token covers; load its fast version"
+            )
+        if "SequenceClassification" not in type(model).__name__:
+            raise InputError(
+                f"{type(model).__name__} is not a sequence classifier; load it with AutoModelForSequenceClassification"
+            )
+        self.model, self.tokenizer = model, tokenizer
+        self.name = name or model.config.name_or_path or type(model).__name__
+        self.regression = model.config.problem_type == "regression" or model.config.num_labels == 1
+        self.multi_label = model.config.problem_type == "multi_label_classification"
+        names: Mapping[Any, str] = model.config.id2label or {}
+        self.labels = tuple(str(names.get(i, i)) for i in range(model.config.num_labels or 0))
+        self.truncation, self.padding = truncation, padding
+        self._core: PreTrainedModel = model.get_encoder() if model.config.is_encoder_decoder else model
+        self._pools_last = isinstance(getattr(model, "score", None), nn.Linear)  # decoders: state of the last token
+        accepted = inspect.signature(model.base_model.forward).parameters
+        self._takes_positions = "position_ids" in accepted and not model.config.is_encoder_decoder
+        self._takes_types = "token_type_ids" in accepted
+        self._position_offset = _position_offset(model)
+        if padding == "left" and not (self._pools_last and self._takes_positions):
+            raise MissingCapability(
+                f"{type(model).__name__} reads out the first column, so it can only be padded right"
+            )
+        self.max_length = self._checked_length(max_length)
+        self.budget = budget or default_budget(model)
+        pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else model.config.pad_token_id
+        self._pad_id: int = 0 if pad is None else int(pad)
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        source: str | Path,
+        *,
+        device: str | torch.device | None = None,
+        dtype: torch.dtype | None = None,
+        revision: str | None = None,
+        trust_remote_code: bool = False,
+        max_length: int | None = None,
+        truncation: Literal["end", "error"] = "end",
+        budget: int | None = None,
+    ) -> TransformersClassifier:
+        """From a directory or a hub name."""
+        common: dict[str, Any] = {"revision": revision, "trust_remote_code": trust_remote_code}
+        try:
+            config = AutoConfig.from_pretrained(source, **common)
+            architectures = config.architectures or []
+            if not any("SequenceClassification" in name for name in architectures):
+                raise ModelError(
+                    f"{source} holds {', '.join(architectures) or 'no known architecture'}, not a trained classifier. "
+                    "Train one on it: rationales train classifier --encoder " + str(source)
+                )
+            model = AutoModelForSequenceClassification.from_pretrained(source, dtype=dtype, **common)
+            tokenizer = AutoTokenizer.from_pretrained(source, **common)
+        except (OSError, ValueError) as error:
+            raise ModelError(f"no classifier could be loaded from {source}: {error}") from error
+        model.to(device or best_device()).eval()
+        return cls(model, tokenizer, name=str(source), max_length=max_length, truncation=truncation, budget=budget)
+
+    def save_pretrained(self, directory: str | Path) -> None:
+        """Weights, config and tokenizer, the way Transformers keeps them."""
+        self.model.save_pretrained(directory)
+        self.tokenizer.save_pretrained(directory)
+
+    def _checked_length(self, wanted: int | None) -> int:
+        possible = getattr(self.model.config, "max_position_embeddings", None) or UNBOUNDED
+        possible -= self._position_offset
+        if self.tokenizer.model_max_length < UNBOUNDED:
+            possible = min(possible, self.tokenizer.model_max_length)
+        if wanted is not None and not 0 < wanted <= possible:
+            raise InputError(f"max_length must lie in 1 … {possible} for {self.name}, got {wanted}")
+        return wanted or possible
+
+    @property
+    def device(self) -> torch.device:
+        return self.model.device
+
+    def encode(self, examples: Sequence[Example], *, warn: bool = True) -> Batch:
+        if not examples:
+            raise InputError("there are no texts to encode")
+        rows = self._tokenised(examples)
+        cut = sum(row.cut for row, _, _ in rows)
+        if cut and self.truncation == "error":
+            first = next(row.example.id for row, _, _ in rows if row.cut)
+            raise InputError(f"{cut} text(s) are longer than {self.max_length} tokens, the first is {first!r}")
+        if cut and warn:
+            warnings.warn(cut_message(cut, len(rows), self.max_length), stacklevel=2)
+        return collate(
+            [ids for _, ids, _ in rows],
+            [[token.segment for token in row.tokens] for row, _, _ in rows],
+            [types for _, _, types in rows] if self._takes_types else None,
+            pad_id=self._pad_id,
+            side=self.padding,
+            sources=tuple(row for row, _, _ in rows),
+        ).to(self.device)
+
+    def _tokenised(self, examples: Sequence[Example]) -> list[tuple[Encoded, list[int], list[int]]]:
+        sides = {len(example.texts) for example in examples}
+        if len(sides) > 1:  # tokenizers take all singles or all pairs
+            done: dict[int, tuple[Encoded, list[int], list[int]]] = {}
+            for side in sides:
+                numbers = [i for i, example in enumerate(examples) if len(example.texts) == side]
+                done.update(zip(numbers, self._tokenised([examples[i] for i in numbers]), strict=True))
+            return [done[i] for i in range(len(examples))]
+        pairs = [example.texts[1] for example in examples] if sides == {2} else None
+        encoding = self.tokenizer(
+            [example.texts[0] for example in examples],
+            pairs,
+            add_special_tokens=True,
+            truncation="longest_first",
+            max_length=self.max_length,
+            padding=False,
+            return_token_type_ids=self._takes_types,
+            return_attention_mask=False,
+        )
+        rows = []
+        for number, example in enumerate(examples):
+            fast = encoding.encodings[number]
+            types = encoding["token_type_ids"][number] if self._takes_types else []
+            tokens = tuple(
+                _token(example, text, segment, offset)
+                for text, segment, offset in zip(fast.tokens, fast.sequence_ids, fast.offsets, strict=True)
+            )
+            rows.append((Encoded(example, tokens, bool(fast.overflowing)), encoding["input_ids"][number], types))
+        return rows
+
+    def _inputs(self, batch: Batch) -> dict[str, Tensor]:
+        inputs = {"input_ids": batch.ids, "attention_mask": batch.keep.long()}
+        if self._takes_positions:
+            inputs["position_ids"] = batch.positions + self._position_offset
+        if batch.types is not None:
+            inputs["token_type_ids"] = batch.types
+        return inputs
+
+    def logits(self, batch: Batch) -> Tensor:
+        if batch.zeroed is not None:
+            return self.logits_from(self.embed(batch), batch)
+        inputs = self._inputs(batch)
+        if not self._pools_last:
+            return _precise(self.model(**inputs).logits)
+        states = self.model.base_model(**inputs, use_cache=False).last_hidden_state
+        rows = torch.arange(len(batch), device=states.device)
+        head: nn.Module = self.model.score  # type: ignore[assignment]
+        return _precise(head(states[rows, self.readout(batch)]))
+
+    def probabilities(self, logits: Tensor) -> Tensor:
+        if self.regression:
+            return logits
+        return logits.sigmoid() if self.multi_label else logits.softmax(-1)
+
+    def erase(self, batch: Batch, drop: Tensor, how: Erasure) -> Batch:
+        return erase(batch, drop, how, mask_id=self.tokenizer.mask_token_id, pad_id=self._pad_id)
+
+    def borrowed(self) -> AbstractContextManager[None]:
+        return borrowed(self.model)
+
+    @property
+    def _embedding(self) -> nn.Module:
+        return self._core.get_input_embeddings()
+
+    def embed(self, batch: Batch) -> Tensor:
+        embeddings: Tensor = self._embedding(batch.ids)
+        return embeddings if batch.zeroed is None else embeddings.masked_fill(batch.zeroed.unsqueeze(-1), 0.0)
+
+    def logits_from(self, embeddings: Tensor, batch: Batch) -> Tensor:
+        # The ids still go in, since some models find the token to read out by them; the embedding module's output is
+        # replaced on its way. It is replaced once: a decoder that shares the module embeds its own inputs.
+        with _output_replaced_once(self._embedding, embeddings):
+            return self.logits(_without_zeroed(batch))
+
+    def tap(self, scale: Tensor | None = None) -> AbstractContextManager[Tap]:
+        if self.model.config.is_encoder_decoder:
+            raise MissingCapability(
+                f"{type(self.model).__name__} reads the text with an encoder and answers with a decoder; methods that "
+                "read attention work on models with one stack only"
+            )
+        return tapped(self.model, scale)
+
+    def readout(self, batch: Batch) -> Tensor:
+        real = batch.keep.long()
+        return batch.width - 1 - real.flip(-1).argmax(-1) if self._pools_last else real.argmax(-1)
+
+
+def _precise(tensor: Tensor) -> Tensor:
+    return tensor if tensor.dtype == torch.float64 else tensor.float()
+
+
+def _without_zeroed(batch: Batch) -> Batch:
+    return Batch(batch.ids, batch.keep, batch.segments, batch.types, None, batch.side)
+
+
+def _token(example: Example, text: str, segment: int | None, offset: tuple[int, int]) -> Token:
+    if segment is None:
+        return Token(text, SPECIAL, 0, 0)
+    start, end = offset
+    covered = example.texts[segment][start:end]
+    start += len(covered) - len(covered.lstrip())  # some tokenizers count the space before a word as part of it
+    start = min(start, end)
+    return Token(example.texts[segment][start:end], segment, start, end)
+
+
+@contextmanager
+def _output_replaced_once(module: nn.Module, output: Tensor) -> Iterator[None]:
+    pending = [output]
+
+    def hook(_module: nn.Module, _inputs: Any, own: Tensor) -> Tensor:
+        return pending.pop().to(own.dtype) if pending else own
+
+    handle = module.register_forward_hook(hook)
+    try:
+        yield
+    finally:
+        handle.remove()
+
+
+def _position_offset(model: PreTrainedModel) -> int:
+    """Where positions start: 0, or padding_idx + 1 in the RoBERTa family, whose position table tells it."""
+    for name, module in model.named_modules():
+        if name.endswith("position_embeddings") and isinstance(module, nn.Embedding):
+            return 0 if module.padding_idx is None else module.padding_idx + 1
+    return 0
+
+
+def cut_message(cut: int, total: int, length: int) -> str:
+    """What to tell a user whose texts were too long."""
+    return f"{cut} of {total} texts were longer than {length} tokens and were cut at the end"
+
+
+def best_device() -> torch.device:
+    """The accelerator if there is one, else the processor."""
+    accelerator = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
+    return accelerator or torch.device("cpu")
+
+
+def default_budget(model: PreTrainedModel) -> int:
+    """Tokens per batch such that a forward and backward pass takes about half of the free memory.
+
+    A token needs about 40 activations of the hidden size per layer. On a processor larger batches buy nothing.
+    """
+    if model.device.type != "cuda":
+        return 2048
+    config = model.config.get_text_config()
+    free, _ = torch.cuda.mem_get_info(model.device)
+    per_token = 40 * config.hidden_size * config.num_hidden_layers * torch.finfo(model.dtype).bits // 8
+    return int(max(2048, min(131_072, free // (2 * per_token))))
