@@ -81,9 +81,10 @@ def test_without_evidences_nobody_was_asked(tmp_path):
 
 
 def test_columns_can_be_chosen(tmp_path):
-    columns = Columns(text="query", pair="document", label="classification")
-    first, _ = load(write(tmp_path, train=MOVIES), columns=columns)
+    first, _ = load(write(tmp_path, train=MOVIES), columns=Columns(text="query", pair="document"))
     assert first.texts == ("What is the verdict?", "a dull film . nothing happens .")
+    assert first.label == "NEG"
+    assert marked(first) == [[], ["dull", "nothing happens"]]
 
 
 def test_bad_annotations(tmp_path):

@@ -133,7 +133,9 @@ def test_the_format_of_rationales_is_told_from_the_rows(tmp_path, rationales, fo
 )
 def test_an_ambiguous_format_must_be_said(tmp_path, rationales, choices):
     path = jsonl(tmp_path / "a.jsonl", *({"text": "so odd here", "rationale": one} for one in rationales))
-    with pytest.raises(InputError, match=f"the rationales could be {choices}; say which with rationale_format"):
+    with pytest.raises(
+        InputError, match=rf"a\.jsonl: the rationales could be {choices}; say which with rationale_format"
+    ):
         load(path)
 
 
@@ -191,7 +193,7 @@ def test_bad_rows_can_be_skipped_and_are_counted(tmp_path, caplog):
 
 def test_skipping_everything_is_an_error(tmp_path):
     dataset = load(jsonl(tmp_path / "a.jsonl", {"text": ""}, {"text": ""}), on_error="skip")
-    with pytest.raises(DataError, match="all 2 rows are bad; the first: .*row 1: empty text"):
+    with pytest.raises(DataError, match=r"all 2 rows are bad; the first: .*row 1: empty text"):
         list(dataset)
 
 

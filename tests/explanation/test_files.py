@@ -426,6 +426,9 @@ def test_a_writer_writes_in_its_block_only(tmp_path: Path) -> None:
         writer.write(simple(0))
     with pytest.raises(InputError, match="writes in its block"):
         writer.write(simple(1))
+    with pytest.raises(KeyboardInterrupt), writer:
+        writer.write(simple(2))
+        raise KeyboardInterrupt
     assert ids(Explanations.load(tmp_path / "a.parquet")) == [0]
 
 
@@ -481,13 +484,14 @@ def test_damage_is_noticed_wherever_it_is(fifty: Explanations, tmp_path: Path) -
         with pytest.raises(FileFormatError, match=r"damaged.parquet is damaged, or no Parquet file of explanations: ."):
             Explanations.load(path)
     whole, noticed = [plain(one) for one in fifty], 0
-    for place in range(0, len(good), 41):
+    places = np.linspace(4, len(good) - 5, 80).astype(int)
+    for place in places:
         path.write_bytes(good[:place] + bytes([good[place] ^ 0xFF]) + good[place + 1 :])
         try:
             assert [plain(one) for one in Explanations.load(path)] == whole  # a byte that says nothing about the rows
         except FileFormatError:
             noticed += 1
-    assert noticed > len(good) / 41 / 2
+    assert noticed > len(places) / 2
 
 
 def test_rows_that_contradict_themselves_are_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -532,6 +536,7 @@ def test_the_two_formats_are_told_apart(fifty: Explanations, tmp_path: Path) -> 
         (lambda line: line.replace(b"2.0]", b"2.0, 2.0]"), r"scores of shape \(12,\) for tokens that want \(11,\)"),
         (lambda line: line.replace(b"2.0]", b"NaN]"), 'a bare NaN is not JSON; write the string "NaN"'),
         (lambda line: line.replace(b"2.0]", b'"high"]'), "high"),
+        (lambda line: line.replace(b"2.0]", b"1" + b"0" * 400 + b"]"), "too large"),
         (lambda line: b"[1, 2]\n", "list indices"),
         (lambda line: b"7\n", "not subscriptable"),
         (lambda line: line.replace(b"good", b"\xff\xfe"), "can't decode byte 0xff"),

@@ -89,6 +89,12 @@ def test_an_explanation_refuses_fields_of_other_types() -> None:
         explanation(Sentence("why"), texts="so good")
     with pytest.raises(InputError, match="id must be a string, got 7"):
         explanation(Sentence("why"), id=7)
+    with pytest.raises(InputError, match="not a token: None in segment 0"):
+        Token(None, 0, 0, 1)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="label must be a string, got 1"):
+        Target(1, 1)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="method, model and version must be strings, got None"):
+        Provenance("lime", model=None)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="a body must be one of scores, selection, alignment, sentence, got list"):
         explanation([1.0] * 8)
 

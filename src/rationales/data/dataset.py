@@ -129,15 +129,18 @@ def load(
         table, columns, labels = named.open_named(source, split, data_dir)
     else:
         table = _open(name, split, quotes)
-        if isinstance(table, eraser_layout.EraserTable) and columns == GUESSED:
-            columns = table.default_columns()
+        if isinstance(table, eraser_layout.EraserTable):
+            columns = table.complete(columns)
         name = Path(name).name.partition(".")[0] if Path(name).exists() else name
     columns = resolve(columns, table.columns, table.file)
     if labels is None and columns.label:
         labels = table.classes.get(columns.label)
     if columns.rationale_format == "auto" and (columns.rationale or columns.pair_rationale):
-        sample = islice(table.rows(columns.named()), _SNIFFED)
-        columns = replace(columns, rationale_format=detect_format(sample, Converter(columns)))
+        try:
+            found = detect_format(islice(table.rows(columns.named()), _SNIFFED), Converter(columns))
+        except InputError as error:
+            raise InputError(f"{table.file}: {error}") from None
+        columns = replace(columns, rationale_format=found)
     logger.debug("%s: columns %s", name, columns)
     return Dataset(name, table, Converter(columns, labels), on_error=on_error, limit=limit)
 

@@ -56,26 +56,30 @@ class EraserTable(Table):
                 joined[f"{column}_rationale"] = [[start, end] for docid, start, end in spans if docid == id]
         return joined
 
-    def default_columns(self) -> Columns:
-        """Two documents, or the query and its document; a query that is always the same is no part of the example."""
+    def complete(self, columns: Columns) -> Columns:
+        """Fill in what is known of this layout.
+
+        The texts are two documents, or the query and its document; a query that is always the same is left out.
+        """
+
+        def present(given: str | None, name: str) -> str:
+            return given if given is not None else name if name in self.columns else ""
+
+        known = replace(
+            columns,
+            label=present(columns.label, "classification"),
+            id=present(columns.id, "annotation_id"),
+            rationale_format="token_spans" if columns.rationale_format == "auto" else columns.rationale_format,
+        )
+        if columns.text is not None:
+            return known
         rows = [record.values for record in islice(self.rows(), _PEEK) if not record.problem]
         queries = {str(row.get("query") or "").strip() for row in rows}
-        mapping = Columns(
-            text="document",
-            pair="",
-            label="classification" if "classification" in self.columns else "",
-            id="annotation_id" if "annotation_id" in self.columns else "",
-            choices="",
-            explanation="",
-            rationale="document_rationale",
-            pair_rationale="",
-            rationale_format="token_spans",
-        )
         if any("document_2" in row for row in rows):
-            return replace(mapping, pair="document_2", pair_rationale="document_2_rationale")
+            return replace(known, text="document", pair="document_2")
         if "" in queries or (len(queries) == 1 and len(rows) > 1):
-            return mapping
-        return replace(mapping, text="query", rationale="", pair="document", pair_rationale="document_rationale")
+            return replace(known, text="document", pair="")
+        return replace(known, text="query", pair="document")
 
 
 def is_eraser(path: Path) -> bool:

@@ -1,6 +1,7 @@
 """What an explanation is, how to look at it, and how to keep it. Free of torch."""
 
 from rationales.explanation.files import ExplanationWriter
+from rationales.explanation.foreign import from_captum, from_eraser, from_inseq, from_shap
 from rationales.explanation.sequence import Explanations, read_jsonl
 from rationales.explanation.types import (
     Alignment,
@@ -26,5 +27,9 @@ __all__ = [
     "Sentence",
     "Target",
     "Token",
+    "from_captum",
+    "from_eraser",
+    "from_inseq",
+    "from_shap",
     "read_jsonl",
 ]

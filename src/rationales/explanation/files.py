@@ -157,7 +157,7 @@ class ExplanationWriter:
     def _finish(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
             self._flush()
-        self._parquet = None
+        self._waiting, self._cells, self._parquet = [], 0, None
 
 
 def _cells(explanation: Explanation) -> int:
@@ -173,7 +173,7 @@ def _readable(path: Path) -> Iterator[None]:
     """Whatever goes wrong inside means that the file is damaged."""
     try:
         yield
-    except (pa.ArrowException, OSError, ValueError, TypeError, AttributeError) as error:
+    except (pa.ArrowException, OSError, ValueError, TypeError, AttributeError, LookupError) as error:
         raise FileFormatError(f"{path} is damaged, or no Parquet file of explanations: {error}") from error
 
 

@@ -132,7 +132,7 @@ def _line(path: Path, number: int) -> Iterator[None]:
         yield
     except KeyError as error:
         raise FileFormatError(f"{path}, line {number}: {error} is missing") from error
-    except (ValueError, TypeError, AttributeError) as error:
+    except (ValueError, TypeError, AttributeError, OverflowError) as error:
         raise FileFormatError(f"{path}, line {number}: {error}") from error
 
 

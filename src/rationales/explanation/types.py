@@ -68,7 +68,7 @@ class Token:
     end: int
 
     def __post_init__(self) -> None:
-        if self.segment < SPECIAL or not 0 <= self.start <= self.end:
+        if not isinstance(self.text, str) or self.segment < SPECIAL or not 0 <= self.start <= self.end:
             raise InputError(f"not a token: {self.text!r} in segment {self.segment}, [{self.start}, {self.end})")
 
     @property
@@ -156,6 +156,8 @@ class Target:
     score: float = float("nan")
 
     def __post_init__(self) -> None:
+        if not isinstance(self.label, str):
+            raise InputError(f"a target's label must be a string, got {self.label!r}")
         object.__setattr__(self, "index", int(self.index))  # out of an array it may be a number of NumPy's or torch's
         object.__setattr__(self, "score", float(self.score))
 
@@ -174,6 +176,9 @@ class Provenance:
     version: str = ""
 
     def __post_init__(self) -> None:
+        for name in (self.method, self.model, self.version):
+            if not isinstance(name, str):
+                raise InputError(f"a provenance's method, model and version must be strings, got {name!r}")
         object.__setattr__(self, "params", MappingProxyType(_plain(self.params)))
         if self.seed is not None:
             object.__setattr__(self, "seed", int(self.seed))

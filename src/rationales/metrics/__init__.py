@@ -1,6 +1,15 @@
 """Metrics: functions that give one number per explanation; importing this package registers them all."""
 
 from rationales.metrics.base import Metric, metric, metrics
+from rationales.metrics.erasure import perturbation_curve
+from rationales.metrics.faithfulness import (
+    comprehensiveness,
+    decision_flip,
+    log_odds,
+    normalised_comprehensiveness,
+    normalised_sufficiency,
+    sufficiency,
+)
 from rationales.metrics.plausibility import (
     auprc,
     auroc,
@@ -17,11 +26,18 @@ __all__ = [
     "auprc",
     "auroc",
     "average_precision",
+    "comprehensiveness",
+    "decision_flip",
     "iou_f1",
     "jaccard",
+    "log_odds",
     "metric",
     "metrics",
+    "normalised_comprehensiveness",
+    "normalised_sufficiency",
+    "perturbation_curve",
     "rank_correlation",
+    "sufficiency",
     "token_f1",
     "token_precision",
     "token_recall",

@@ -1,0 +1,134 @@
+"""What the model says of a text with some of its tokens erased: the ground under every faithfulness metric."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Literal, TypeAlias
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from rationales.data.example import Example
+from rationales.errors import InputError
+from rationales.explanation.types import BoolArray, Explanation, FloatArray, Selection
+from rationales.explanation.views import count, projected, ranked
+from rationales.metrics.base import sized
+from rationales.models import Batch, Erasure, Model, demand, erased_logits, predict
+
+Drops: TypeAlias = Callable[[Explanation], BoolArray]
+"""An explanation on the model's own tokens → which of them to erase, [V, T], in each of V versions."""
+
+TENTHS = tuple(float(share) for share in np.arange(11) / 10)
+
+AT_ONCE = 256
+"""Explanations per round; the packer makes its batches from the versions of that many texts."""
+
+
+@dataclass(frozen=True, eq=False)
+class Outcomes:
+    """Probabilities of the explained class: of the whole text [N], and of its erased versions [N, V].
+
+    `flipped` [N, V]: whether the predicted class changed. `content` [N]: the number of tokens that can be erased.
+    """
+
+    whole: FloatArray
+    erased: FloatArray
+    flipped: BoolArray
+    content: NDArray[np.int64]
+
+
+def outcomes(model: object, explanations: Sequence[Explanation], drops: Drops, erasure: Erasure) -> Outcomes:
+    """Erase and ask the model, in full batches.
+
+    The class is the explanation's target; where it names none of the model's (explanations by people or other tools),
+    the class that the model predicts for the whole text.
+    """
+    demand(model, Model, "a faithfulness metric")
+    assert isinstance(model, Model)
+    if not explanations:
+        raise InputError("there are no explanations to measure")
+    with model.borrowed(), torch.no_grad():
+        parts = [_round(model, part, drops, erasure) for part in _rounds(explanations)]
+    return Outcomes(
+        np.concatenate([part.whole for part in parts]),
+        np.concatenate([part.erased for part in parts]),
+        np.concatenate([part.flipped for part in parts]),
+        np.concatenate([part.content for part in parts]),
+    )
+
+
+def _rounds(explanations: Sequence[Explanation]) -> Iterator[list[Explanation]]:
+    items = iter(explanations)
+    while part := list(islice(items, AT_ONCE)):
+        yield part
+
+
+def _round(model: Model, explanations: list[Explanation], drops: Drops, erasure: Erasure) -> Outcomes:
+    batch = model.encode([Example(item.id, item.texts) for item in explanations])
+    onto = [projected(item, source.tokens) for item, source in zip(explanations, batch.sources, strict=True)]
+    versions = [drops(item) for item in onto]
+    number = versions[0].shape[0]
+    drop = torch.zeros(len(batch), number, batch.width, dtype=torch.bool)
+    for row, (version, keep) in enumerate(zip(versions, batch.keep.cpu(), strict=True)):
+        drop[row, :, keep] = torch.from_numpy(version)
+    rows = torch.arange(len(batch)).repeat_interleave(number)
+    logits = erased_logits(model, batch, rows, drop.flatten(0, 1).to(batch.ids.device), erasure)
+    whole = predict(model, batch)
+    targets = _targets(model, explanations, whole)
+    erased = model.probabilities(logits).view(len(batch), number, -1)
+    flipped = erased.argmax(-1) != whole.argmax(-1, keepdim=True)
+    return Outcomes(
+        _numbers(model.probabilities(whole).gather(1, targets[:, None]).squeeze(1)),
+        _numbers(erased.gather(2, targets[:, None, None].expand(-1, number, 1)).squeeze(2)),
+        flipped.cpu().numpy(),
+        _content(batch),
+    )
+
+
+def _targets(model: Model, explanations: list[Explanation], whole: torch.Tensor) -> torch.Tensor:
+    given = torch.tensor([item.target.index for item in explanations], device=whole.device)
+    return torch.where((given >= 0) & (given < len(model.labels)), given, whole.argmax(-1))
+
+
+def _numbers(tensor: torch.Tensor) -> FloatArray:
+    return tensor.double().cpu().numpy()
+
+
+def _content(batch: Batch) -> NDArray[np.int64]:
+    return batch.content.sum(-1).cpu().numpy()
+
+
+def best_tokens(explanation: Explanation, fractions: Sequence[float], absolute: bool) -> BoolArray:
+    """The best ⌈fraction · n⌉ of the n content tokens for each fraction, [V, T]; a selection is itself in each."""
+    if isinstance(explanation.body, Selection):
+        return np.tile(explanation.body.keep & explanation.content, (len(fractions), 1))
+    order = ranked(sized(explanation, absolute))
+    best = np.zeros((len(fractions), len(explanation.tokens)), dtype=np.bool_)
+    for row, fraction in enumerate(fractions):
+        best[row, order[: count(fraction, len(order))]] = True
+    return best
+
+
+def perturbation_curve(
+    model: object,
+    explanations: Sequence[Explanation],
+    *,
+    fractions: Sequence[float] = TENTHS,
+    erase: Literal["best", "rest"] = "best",
+    erasure: Erasure = "delete",
+    absolute: bool = False,
+) -> FloatArray:
+    """The probability of the explained class as more tokens go, [N, len(fractions)].
+
+    `erase="best"` removes the best ⌈fraction · n⌉ tokens (a faithful explanation falls early); `"rest"` removes all but
+    those (a faithful one rises early). Samek et al. (2017).
+    """
+
+    def drops(explanation: Explanation) -> BoolArray:
+        best = best_tokens(explanation, fractions, absolute)
+        return best if erase == "best" else ~best & explanation.content
+
+    return outcomes(model, explanations, drops, erasure).erased
