@@ -97,11 +97,13 @@ def test_bad_annotations(tmp_path):
         {"annotation_id": "r3", "docids": ["r1", "r2", "r3"]},
     )
     path = write(tmp_path, train=rows)
+    with (path / "train.jsonl").open("a") as file:
+        file.write("not JSON")
     with pytest.raises(DataError, match=r"train\.jsonl, row 3: .*no document 'r9'"):
         list(load(path))
     dataset = load(path, on_error="skip")
     assert [example.id for example in dataset] == ["r1", "r2"]
-    assert [error.row for error in dataset.skipped] == [3, 4, 5, 6, 7]
+    assert [error.row for error in dataset.skipped] == [3, 4, 5, 6, 7, 8]
     assert "does not lie in the text of 3 tokens" in dataset.skipped[1].reason
     assert "one document or two are wanted, got 3" in dataset.skipped[4].reason
 

@@ -103,3 +103,8 @@ def test_choices_as_a_list_as_json_and_with_keys():
 def test_bad_choices(value):
     with pytest.raises(InputError, match="choices"):
         read_choices(value)
+
+
+def test_a_choice_is_no_number():
+    with pytest.raises(InputError, match="label_format must be auto, index or name"):
+        read_answer(0.5, COLOURS, (), "number")

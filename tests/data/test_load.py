@@ -84,6 +84,13 @@ def test_tokens_beside_the_raw_text(tmp_path):
     assert marked(only(load(jsonl(tmp_path / "a.jsonl", row), columns=columns))) == [['art"!']]
 
 
+def test_tokens_that_are_no_tokens(tmp_path):
+    path = jsonl(tmp_path / "a.jsonl", {"text": "so odd", "rationale": [1], "tokens": 5})
+    columns = Columns(tokens="tokens", rationale_format="token_indices")
+    with pytest.raises(DataError, match="row 1: column 'tokens' must hold tokens, got int"):
+        list(load(path, columns=columns))
+
+
 def test_rationales_of_a_pair_on_one_side_and_of_several_people(tmp_path):
     row = {
         "premise": "A man sleeps outside",
@@ -139,6 +146,12 @@ def test_an_ambiguous_format_must_be_said(tmp_path, rationales, choices):
         load(path)
 
 
+def test_the_format_is_looked_for_in_good_rows_and_in_no_more_than_needed(tmp_path):
+    rows = [{"text": "", "rationale": [1]}, *[{"text": "so odd here", "rationale": [1, 2]}] * 201]
+    path = jsonl(tmp_path / "a.jsonl", *rows, {"text": "so odd here", "rationale": [0, 1, 0]})
+    assert load(path).columns.rationale_format == "token_indices"
+
+
 def test_a_format_that_is_said(tmp_path):
     path = jsonl(tmp_path / "a.jsonl", {"text": "so odd here", "rationale": [[0, 2]]})
     assert marked(only(load(path, columns=Columns(rationale_format="token_spans")))) == [["so odd"]]
@@ -159,7 +172,9 @@ BAD_ROWS = (
     ({"text": ["a", 5]}, "column 'text' must hold a text, got list"),
     ({"text": " \t "}, "empty text in column 'text'"),
     ({"text": []}, "empty text in column 'text'"),
-    ({"text": "half \ud83d"}, "column 'text' holds a character that does not exist"),
+    ({"text": "half \ud83d"}, "'half \\ud83d' holds a character that does not exist"),
+    ({"text": "a", "why": "half \ud83d"}, "a character that does not exist"),
+    ({"text": "a", "id": "half \ud83d"}, "a character that does not exist"),
     ({"text": "a b", "rationale": [1]}, "1 flags, but the text has 2 tokens"),
     ({"text": "a b", "rationale": "much"}, "a rationale must be a list"),
     ({"text": "a", "label": {"x": 1}}, "a label must be a number or a name, got dict"),
@@ -169,7 +184,7 @@ BAD_ROWS = (
 
 @pytest.mark.parametrize(("row", "reason"), BAD_ROWS)
 def test_bad_rows_are_reported_with_file_row_and_reason(tmp_path, row, reason):
-    path = jsonl(tmp_path / "a.jsonl", {"text": "fine", "label": 0, "rationale": [1], "why": ""}, row)
+    path = jsonl(tmp_path / "a.jsonl", {"id": 1, "text": "fine", "label": 0, "rationale": [1], "why": ""}, row)
     columns = Columns(rationale_format="token_flags", explanation="why")
     with pytest.raises(DataError) as caught:
         list(load(path, columns=columns))

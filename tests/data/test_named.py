@@ -245,5 +245,6 @@ def test_a_name_goes_before_a_directory_and_has_its_own_columns(put, tmp_path, m
     monkeypatch.chdir(tmp_path)
     assert [example.texts for example in load("sst2", split="dev")] == [("a joy",)]
     assert [example.texts for example in load("./sst2", split="dev")] == [("mine",)]
+    assert [example.texts for example in load("sst2/dev.csv")] == [("mine",)]
     with pytest.raises(InputError, match="the columns of sst2 are known"):
         load("sst2", split="dev", columns=load("./sst2").columns)

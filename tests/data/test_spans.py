@@ -61,6 +61,11 @@ def test_what_is_no_rationale(value):
         parse(value)
 
 
+@pytest.mark.parametrize("value", [1, "1", "[1]", [1]])
+def test_one_index_alone_in_a_cell(value):
+    assert marked(value, "token_indices") == ["dull"]
+
+
 @pytest.mark.parametrize("value", ["[" * 100_000, "9" * 5000])
 def test_hostile_strings_are_bad_rows_and_no_crash(value):
     with pytest.raises(InputError):

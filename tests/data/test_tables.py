@@ -140,6 +140,12 @@ def test_a_gzip_file_that_breaks_off(tmp_path):
         read(path)
 
 
+def test_a_file_that_cannot_be_opened(tmp_path):
+    (tmp_path / "a.csv").mkdir()
+    with pytest.raises(DataError, match=r"a\.csv: cannot be read: "):
+        open_table(tmp_path / "a.csv")
+
+
 @pytest.mark.parametrize("name", ["a.xlsx", "a", "a.parquet.gz"])
 def test_unknown_formats(tmp_path, name):
     with pytest.raises(InputError, match=r"must end in \.csv, \.tsv, \.jsonl"):

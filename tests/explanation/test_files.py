@@ -1,10 +1,7 @@
 """Files of explanations: exact round trips, flat memory, no half files, and errors that say what is wrong."""
 
 import doctest
-import json
-import math
 import os
-import pickle
 import signal
 import subprocess
 import sys
@@ -16,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from samples import ODD, ids, plain, random_explanations, simple, there_and_back
 
 from rationales.errors import FileFormatError, FileVersionError, InputError
 from rationales.explanation import (
@@ -31,101 +29,10 @@ from rationales.explanation import (
     Token,
     columns,
     files,
-    read_jsonl,
 )
-from rationales.explanation.types import Body
 from rationales.explanation.views import word_tokens
 
-ODD = [0.0, -0.0, math.nan, math.inf, -math.inf, 5e-324, 0.1, -1.7976931348623157e308]
-ALPHABET = list('ab "\\\n\t\u2028\x00\x7féß好😀\U000e0001')
-
-
-def plain(value: Any) -> Any:
-    """Everything an explanation holds, as something that compares bit by bit (but for the kinds of NaN)."""
-    match value:
-        case float():
-            return "nan" if math.isnan(value) else value.hex()
-        case np.ndarray():
-            return str(value.dtype), value.shape, [plain(item) for item in value.ravel().tolist()]
-        case str() | bool() | int() | None:
-            return value
-        case tuple():
-            return [plain(item) for item in value]
-        case dict():
-            return {key: plain(item) for key, item in value.items()}
-        case Explanation() | Provenance() | Token() | Target() | Scores() | Selection() | Alignment() | Sentence():
-            return type(value).__name__, [plain(getattr(value, name)) for name in value.__dataclass_fields__]
-        case _:  # a mapping proxy
-            return plain(dict(value))
-
-
-def random_explanations(seed: int, size: int) -> list[Explanation]:
-    rng = np.random.default_rng(seed)
-
-    def word(longest: int = 12) -> str:
-        return "".join(rng.choice(ALPHABET, size=rng.integers(0, longest + 1)))
-
-    def floats(*shape: int) -> np.ndarray:
-        return np.where(rng.random(shape) < 0.3, rng.choice(ODD, size=shape), rng.normal(size=shape))
-
-    def one() -> Explanation:
-        texts = tuple(word(30) for _ in range(rng.integers(1, 3)))
-        tokens = (Token("[CLS]", -1, 0, 0), *word_tokens(texts))[rng.integers(2) :]
-        sides = [sum(token.segment == side for token in tokens) for side in (0, 1)]
-        n, maybe = len(tokens), bool(rng.integers(2))
-        body: Body
-        match rng.integers(4):
-            case 0:
-                body = Scores(floats(n), floats(n) if maybe else None)
-            case 1:
-                body = Selection(rng.random(n) < 0.5)
-            case 2:
-                body = Alignment(floats(*sides), rng.random(sides) < 0.5 if maybe else None)
-            case _:
-                body = Sentence(word(), floats(*rng.integers(0, 4, size=2)) if maybe else None)
-        params = {word(): word(), "odd": tuple(ODD), "deep": {"a": (1, None, True, "NaN", {"b": math.nan})}}
-        seed = None if maybe else int(rng.integers(-(2**63), 2**63))
-        made = Provenance(word(), params, word(), seed, word())
-        checks = {f"{number}{word()}": float(value) for number, value in enumerate(floats(rng.integers(3)))}
-        return Explanation(
-            word(), texts, tokens, Target(int(rng.integers(-1, 9)), word(), floats()[()]), body, made, checks
-        )
-
-    return [one() for _ in range(size)]
-
-
-def simple(number: int, body: Body | None = None) -> Explanation:
-    texts = (f"number {number} was a good one and not a bad one",)
-    tokens = word_tokens(texts)
-    made = Provenance("random", {"seed": 0})
-    return Explanation(str(number), texts, tokens, Target(0, "x"), body or Scores(np.full(len(tokens), number)), made)
-
-
-def ids(explanations: Any) -> list[int]:
-    return [int(explanation.id) for explanation in explanations]
-
-
-@pytest.fixture
-def small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "ROWS_PER_GROUP", 7)
-
-
-@pytest.fixture
-def fifty(tmp_path: Path, small_groups: None) -> Explanations:
-    """Fifty explanations in a file of eight row groups."""
-    Explanations(map(simple, range(50))).save(tmp_path / "fifty.parquet")
-    return Explanations.load(tmp_path / "fifty.parquet")
-
-
 # Round trips
-
-
-def there_and_back(explanations: list[Explanation], path: Path) -> Explanations:
-    if path.suffix == ".parquet":
-        Explanations(explanations).save(path)
-        return Explanations.load(path)
-    Explanations(explanations).to_jsonl(path)
-    return Explanations.from_jsonl(path)
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "jsonl"])
@@ -171,39 +78,11 @@ def test_parquet_keeps_every_bit_of_a_float(tmp_path: Path) -> None:
     assert body.values.view(np.uint64).tolist() == bits.tolist()
 
 
-def test_json_lines_are_strict_json_that_people_can_read(tmp_path: Path) -> None:
-    Explanations(random_explanations(1, 50)).to_jsonl(tmp_path / "a.jsonl")
-
-    def refuse(constant: str) -> None:
-        raise AssertionError(constant)
-
-    lines = (tmp_path / "a.jsonl").read_bytes().decode("utf-8").split("\n")
-    header, *rows, end = [json.loads(line, parse_constant=refuse) if line else None for line in lines]
-    assert (header["rationales"], end, len(rows)) == (1, None, 50)
-    assert list(rows[0]) == ["id", "texts", "tokens", "target", "body", "provenance", "checks"]
-    assert list(rows[0]["tokens"][0]) == ["text", "segment", "start", "end"]
-
-
 def test_offsets_may_be_numbers_of_numpy(tmp_path: Path) -> None:
     token = Token("ab", np.int64(0), np.int32(0), np.int64(2))  # type: ignore[arg-type]
     before = Explanation("a", ("ab",), (token,), Target(0, ""), Scores([1.0]), Provenance(""))
     for suffix in ("parquet", "jsonl"):
         assert there_and_back([before], tmp_path / f"a.{suffix}")[0].tokens == (Token("ab", 0, 0, 2),)
-
-
-def test_optional_fields_of_json_may_be_left_out(tmp_path: Path) -> None:
-    row = {
-        "id": "a",
-        "texts": ["ab"],
-        "tokens": [{"text": "ab", "segment": 0, "start": 0, "end": 2}],
-        "target": {"index": 0, "label": "x"},
-        "body": {"kind": "scores", "values": [None]},  # what JavaScript makes of NaN
-        "provenance": {"method": "mine"},
-    }
-    (tmp_path / "a.jsonl").write_text('{"rationales": 1}\n' + json.dumps(row) + "\n\n")
-    (after,) = Explanations.from_jsonl(tmp_path / "a.jsonl")
-    assert after.provenance == Provenance("mine")
-    assert np.isnan(after.body.values).tolist() == [True]  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("where", ["id", "texts", "token", "label", "params", "sentence", "check"])
@@ -230,82 +109,6 @@ def test_half_a_surrogate_pair_is_refused_and_nothing_else(tmp_path: Path, where
     with pytest.raises(InputError, match=message):
         Explanations([simple(0), bad]).to_jsonl(tmp_path / "a.jsonl")
     assert [path.name for path in tmp_path.iterdir()] == ["a.parquet"]
-
-
-# The sequence
-
-
-def test_a_loaded_sequence_behaves_like_a_list(fifty: Explanations) -> None:
-    wanted, rng = list(range(50)), np.random.default_rng(2)
-    assert (len(fifty), ids(fifty), ids(fifty)) == (50, wanted, wanted)
-    assert (ids([fifty[0], fifty[-1], fifty[np.int64(13)]]), ids(reversed(fifty))) == ([0, 49, 13], wanted[::-1])
-    ends, steps = [None, *range(-60, 60)], [None, -9, -7, -3, -1, 1, 2, 7, 8, 60]
-    for _ in range(300):
-        part = slice(rng.choice(ends), rng.choice(ends), rng.choice(steps))
-        assert ids(fifty[part]) == wanted[part]
-    assert ids(fifty[40:5:-3][2:9]) == wanted[40:5:-3][2:9]
-    assert fifty[10:20][-1].id == "19"
-    for outside in (50, -51):
-        with pytest.raises(IndexError, match=f"explanation {outside} of 50"):
-            fifty[outside]
-
-
-def test_a_sequence_in_memory_is_a_tuple_of_its_own() -> None:
-    made = [simple(0), simple(1)]
-    held = Explanations(made)
-    made.clear()
-    assert (ids(held), ids(held[1:]), ids(Explanations(held))) == ([0, 1], [1], [0, 1])
-    assert list(Explanations()) == []
-
-
-def test_slices_and_copies_of_a_file_read_nothing(fifty: Explanations, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "decode", None)  # whoever decodes, fails
-    part = Explanations(fifty)[3:40][::2]
-    assert len(part) == 19
-    assert repr(part).startswith("<19 explanations in ")
-    assert repr(part).endswith("fifty.parquet>")
-    assert repr(Explanations([simple(0)])) == "<1 explanations in memory>"
-
-
-def test_few_row_groups_are_read_and_fewer_kept(fifty: Explanations, monkeypatch: pytest.MonkeyPatch) -> None:
-    read: list[int] = []
-    once = pq.ParquetFile.read_row_group
-    monkeypatch.setattr(pq.ParquetFile, "read_row_group", lambda self, i: read.append(i) or once(self, i))
-    for index in (0, 6, 7, 3, 10, 49, 0):
-        assert fifty[index].id == str(index)
-    assert read == [0, 1, 7, 0]
-
-
-def test_a_file_can_be_saved_onto_itself(fifty: Explanations, tmp_path: Path) -> None:
-    path = tmp_path / "fifty.parquet"
-    fifty[::-1].save(path)
-    assert ids(Explanations.load(path)) == list(range(49, -1, -1))
-    assert ids(fifty) == list(range(50))  # who has it open still sees what was there
-    assert [file.name for file in tmp_path.iterdir()] == ["fifty.parquet"]
-
-
-def test_worker_processes_open_the_file_themselves(fifty: Explanations) -> None:
-    assert ids(pickle.loads(pickle.dumps(fifty[5:30:5]))) == [5, 10, 15, 20, 25]
-
-
-def test_a_table_of_tokens() -> None:
-    texts, made = ("so good",), Provenance("m")
-    tokens = (Token("[CLS]", -1, 0, 0), *word_tokens(texts))
-    bodies: list[Body] = [Scores([0.0, 1.0, 2.0], [0.1] * 3), Selection([0, 0, 1]), Sentence("why")]
-    frame = Explanations(
-        Explanation(str(number), texts, tokens, Target(1, "pos"), body, made) for number, body in enumerate(bodies)
-    ).to_pandas()
-    assert frame["token"].tolist() == ["[CLS]", "so", "good"] * 3
-    assert frame["position"].tolist() == [0, 1, 2] * 3
-    assert frame["kind"].tolist() == ["scores"] * 3 + ["selection"] * 3 + ["sentence"] * 3
-    assert frame["score"].tolist()[:3] == [0.0, 1.0, 2.0]
-    assert frame["score"].isna().tolist() == [False] * 3 + [True] * 6
-    assert frame["keep"].tolist()[3:6] == [False, False, True]
-    assert frame["keep"].isna().tolist() == [True] * 3 + [False] * 3 + [True] * 3
-    assert frame.loc[2, ["id", "method", "target", "label", "segment", "start", "end"]].tolist() == [
-        *("0", "m", 1, "pos", 0, 3, 7),
-    ]
-    assert list(Explanations().to_pandas().columns) == list(frame.columns)
 
 
 # Streaming
@@ -426,10 +229,22 @@ def test_a_writer_writes_in_its_block_only(tmp_path: Path) -> None:
         writer.write(simple(0))
     with pytest.raises(InputError, match="writes in its block"):
         writer.write(simple(1))
-    with pytest.raises(KeyboardInterrupt), writer:
-        writer.write(simple(2))
-        raise KeyboardInterrupt
     assert ids(Explanations.load(tmp_path / "a.parquet")) == [0]
+
+
+def test_a_writer_that_failed_can_begin_anew(tmp_path: Path) -> None:
+    writer = ExplanationWriter(tmp_path / "a.parquet")
+
+    def fail() -> None:
+        with writer:
+            writer.write(simple(0))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail()
+    with writer:
+        writer.write(simple(1))
+    assert ids(Explanations.load(tmp_path / "a.parquet")) == [1]
 
 
 # Files that cannot be read
@@ -524,41 +339,6 @@ def test_the_two_formats_are_told_apart(fifty: Explanations, tmp_path: Path) -> 
         Explanations.load(tmp_path / "a.jsonl")
     with pytest.raises(FileFormatError, match=r"fifty.parquet, line 1: .*"):
         Explanations.from_jsonl(tmp_path / "fifty.parquet")
-
-
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        (lambda line: line[: len(line) // 2], "Expecting|Unterminated|delimiter"),
-        (lambda line: line.replace(b'"target"', b'"targets"'), "'target' is missing"),
-        (lambda line: line.replace(b'"label"', b'"lable"'), "unexpected keyword argument 'lable'"),
-        (lambda line: line.replace(b'"scores"', b'"picture"'), "no body is of the kind 'picture'"),
-        (lambda line: line.replace(b"2.0]", b"2.0, 2.0]"), r"scores of shape \(12,\) for tokens that want \(11,\)"),
-        (lambda line: line.replace(b"2.0]", b"NaN]"), 'a bare NaN is not JSON; write the string "NaN"'),
-        (lambda line: line.replace(b"2.0]", b'"high"]'), "high"),
-        (lambda line: line.replace(b"2.0]", b"1" + b"0" * 400 + b"]"), "too large"),
-        (lambda line: b"[1, 2]\n", "list indices"),
-        (lambda line: b"7\n", "not subscriptable"),
-        (lambda line: line.replace(b"good", b"\xff\xfe"), "can't decode byte 0xff"),
-    ],
-)
-def test_a_bad_line_is_named_by_its_number(tmp_path: Path, change: Any, reason: str) -> None:
-    path = tmp_path / "a.jsonl"
-    Explanations(map(simple, range(5))).to_jsonl(path)
-    lines = path.read_bytes().splitlines(keepends=True)
-    assert change(lines[3]) != lines[3]
-    path.write_bytes(b"".join([*lines[:3], change(lines[3]), *lines[4:]]))
-    read = read_jsonl(path)
-    assert ids([next(read), next(read)]) == [0, 1]
-    with pytest.raises(FileFormatError, match=rf"a.jsonl, line 4: .*({reason})"):
-        next(read)
-
-
-@pytest.mark.parametrize("content", ["", "\n", "[]\n", '{"id": "a"}\n', "text,label\n"])
-def test_json_lines_begin_with_our_header(tmp_path: Path, content: str) -> None:
-    (tmp_path / "a.jsonl").write_text(content)
-    with pytest.raises(FileFormatError, match=r"a.jsonl, line 1: "):
-        Explanations.from_jsonl(tmp_path / "a.jsonl")
 
 
 def test_the_page_of_the_docs_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

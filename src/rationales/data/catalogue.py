@@ -212,7 +212,7 @@ _CATALOGUE = {
         "2020. mlqe-pe/et-en is one pair of languages.",
     ),
     "snli": NamedSet(
-        "Pairs of sentences: does the second follow from the first?",
+        "Pairs of sentences: whether the second follows from the first.",
         {
             "train": Files(("nli/snli/train_first100k.parquet", "nli/snli/train_extra.parquet"), _IDENTIFIED),
             "dev": Files(("nli/snli/dev.parquet",), _IDENTIFIED),

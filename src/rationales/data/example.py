@@ -48,6 +48,10 @@ class Example:
             self._check(left, 0)
             self._check(right, 1)
 
+    def __reduce__(self) -> tuple[Any, ...]:  # a mapping proxy does not pickle, and worker processes need it to
+        parts = (self.id, self.texts, self.label, self.choices, self.rationale, self.alignment, self.sentences)
+        return Example, (*parts, dict(self.meta))
+
     def _check(self, span: Span, segment: int) -> None:
         start, end = span
         if segment >= len(self.texts) or not 0 <= start < end <= len(self.texts[segment]):

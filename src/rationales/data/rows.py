@@ -44,7 +44,7 @@ class Converter:
                 for given, values in self.marked(row)
             )
         return Example(
-            id=f"{_stem(record.file)}-{record.row}" if id is None or id == "" else str(id),
+            id=f"{_stem(record.file)}-{record.row}" if id is None or id == "" else _sound(str(id)),
             texts=tuple(_text(row, column) for column in (columns.text, columns.pair) if column),
             label=read_answer(label, choices, keys, columns.label_format)
             if choices
@@ -115,11 +115,7 @@ def _text(row: Row, column: str) -> str:
         raise InputError(f"column {column!r} must hold a text, got {type(value).__name__}")
     if not value.strip():
         raise InputError(f"empty text in column {column!r}")
-    try:
-        value.encode()
-    except UnicodeEncodeError as error:  # JSON can spell half of a surrogate pair
-        raise InputError(f"column {column!r} holds a character that does not exist: {error}") from error
-    return value
+    return _sound(value)
 
 
 def _tokenised(row: Row, column: str, tokens: str) -> Tokenised:
@@ -136,8 +132,17 @@ def _strings(value: object) -> TypeGuard[list[str]]:
     return isinstance(value, list) and all(isinstance(one, str) for one in value)
 
 
+def _sound(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:  # JSON can spell half of a surrogate pair
+        raise InputError(f"{text!r:.80} holds a character that does not exist: {error}") from error
+    return text
+
+
 def _choices(row: Row, columns: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    return read_choices(row.get(columns[0]) if len(columns) == 1 else [row.get(name) for name in columns])
+    choices, keys = read_choices(row.get(columns[0]) if len(columns) == 1 else [row.get(name) for name in columns])
+    return tuple(map(_sound, choices)), keys
 
 
 def _sentences(row: Row, columns: tuple[str, ...]) -> Iterable[str]:
@@ -147,7 +152,7 @@ def _sentences(row: Row, columns: tuple[str, ...]) -> Iterable[str]:
             if sentence is not None and not isinstance(sentence, str):
                 raise InputError(f"column {name!r} must hold reasons in words, got {type(sentence).__name__}")
             if sentence and sentence.strip():
-                yield sentence
+                yield _sound(sentence)
 
 
 @lru_cache(maxsize=64)

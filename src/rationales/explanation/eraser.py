@@ -221,9 +221,8 @@ def from_eraser(
     for row, line in read_annotations(path):
         try:
             if "annotation_id" not in line or not line.keys() & {"evidences", "rationales"}:
-                raise FileFormatError(
-                    f"annotation_id with evidences (people's) or rationales (a model's) is wanted; got {', '.join(line)}"
-                )
+                wanted = "annotation_id with evidences (people's) or rationales (a model's) is wanted"
+                raise FileFormatError(f"{wanted}; got {', '.join(line)}")
             if "rationales" in line and method is None:
                 raise InputError("these are rationales of a model; say which method made them: method=…")
             id, label = str(line["annotation_id"]), str(line.get("classification", ""))

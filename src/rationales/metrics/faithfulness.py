@@ -213,5 +213,6 @@ def _averaged(values: FloatArray, found: Outcomes, aopc: Literal["mean", "n+1"])
     """Over bins, [N, V] → [N]; NaN where the text has no tokens or the outcome is not defined."""
     if aopc not in ("mean", "n+1"):
         raise InputError(f"aopc must be mean or n+1, got {aopc!r}")
-    total = values.sum(1) / (values.shape[1] + (aopc == "n+1"))
+    bins = values.shape[1]
+    total = values.sum(1) / (bins + (aopc == "n+1" and bins > 1))  # of one bin there is no average
     return np.where((found.content == 0) | np.isnan(found.whole), np.nan, total)

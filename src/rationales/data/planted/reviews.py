@@ -70,7 +70,7 @@ VOCABULARY = MappingProxyType[Aspect, Vocabulary](
             _phrases("staff, waiters, people who served us, two waitresses"),
             (
                 _words("rude careless grumpy surly dismissive inattentive impatient unfriendly"),
-                _words("attentive friendly polite courteous helpful considerate welcoming kind"),
+                _words("attentive friendly polite courteous helpful considerate welcoming gracious"),
             ),
             (
                 "{n} {was} {o} throughout",
