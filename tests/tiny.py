@@ -59,6 +59,7 @@ def tokenizer(decoder: bool = False) -> PreTrainedTokenizerFast:
         sep_token="[SEP]",
         mask_token="[MASK]",
         model_max_length=64,
+        model_input_names=["input_ids", "attention_mask"] + ([] if decoder else ["token_type_ids"]),
     )
 
 

@@ -241,3 +241,15 @@ def test_a_token_without_characters_lends_its_score_to_no_other() -> None:
     texts = ("good",)
     whole = explanation(texts, (Token("", 0, 1, 1), Token("good", 0, 0, 4)), Scores([9.0, 1.0]))
     assert projected(whole, word_tokens(texts)).body.values.tolist() == [1.0]  # type: ignore[union-attr]
+
+
+def test_an_alignment_without_kept_links_and_with_bare_space_pools_too() -> None:
+    texts = ("a ", "b")
+    tokens = (Token("a", 0, 0, 1), Token(" ", 0, 1, 2), Token("b", 1, 0, 1))
+    body = explanation(texts, tokens, Alignment([[1.0], [5.0]])).words().body
+    assert isinstance(body, Alignment)
+    assert (body.weights.tolist(), body.keep) == ([[1.0]], None)
+    kept = explanation(texts, tokens, Alignment([[1.0], [5.0]], [[0], [1]])).words().body
+    assert isinstance(kept, Alignment)
+    assert kept.keep is not None
+    assert kept.keep.tolist() == [[False]]

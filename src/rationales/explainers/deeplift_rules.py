@@ -61,12 +61,14 @@ def _changes(a: Tensor, like: Tensor) -> bool:
 
 
 def _product(multiply: Callable[[Tensor, Tensor], Tensor], a: Tensor, b: Tensor) -> Tensor:
-    """A bilinear function of two factors, each of which gets the other's mean over the halves."""
     value = multiply(a, b)
-    if not (_changes(a, value) and _changes(b, value)):
-        return value
+    return _bilinear(multiply, a, b) if _changes(a, value) and _changes(b, value) else value
+
+
+def _bilinear(multiply: Callable[[Tensor, Tensor], Tensor], a: Tensor, b: Tensor) -> Tensor:
+    """A bilinear function of two factors, each of which gets the other's mean over the halves."""
     mean_a, mean_b = ((x + _other_half(x)).detach() / 2 for x in (a, b))
-    return _linear_with(value, multiply(a, mean_b) + multiply(mean_a, b))
+    return _linear_with(multiply(a, b), multiply(a, mean_b) + multiply(mean_a, b))
 
 
 def _rsqrt(x: Tensor) -> Tensor:
@@ -96,6 +98,23 @@ def _mul(a: Any, b: Any) -> Tensor:
 
 def _matmul(a: Tensor, b: Tensor) -> Tensor:
     return _product(torch.matmul, a, b)
+
+
+def _baddbmm(added: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1.0, alpha: float = 1.0) -> Tensor:
+    return beta * added + alpha * _matmul(batch1, batch2)
+
+
+def _einsum(equation: str, *operands: Tensor) -> Tensor:
+    names = equation.replace(" ", "").replace("->", ",").split(",")
+    rows_lead = len({name[:1] for name in names}) == 1  # all begin with the same letter: the rows of the batch
+    if len(operands) == 2 and len(names) == 3 and rows_lead and all(factor.requires_grad for factor in operands):
+        return _bilinear(lambda a, b: torch.einsum(equation, a, b), *operands)
+    return torch.einsum(equation, *operands)
+
+
+def _glu(x: Tensor, dim: int = -1) -> Tensor:
+    a, b = x.chunk(2, dim)
+    return _mul(a, rescale(torch.sigmoid, b))
 
 
 def _div(a: Any, b: Any, *, rounding_mode: str | None = None) -> Tensor:
@@ -164,22 +183,31 @@ def _pow(x: Any, exponent: Any) -> Tensor:
 
 ELEMENTWISE: dict[str, Callable[..., Tensor]] = {
     "abs": torch.abs,
+    "celu": F.celu,
+    "clamp": torch.clamp,
+    "clip": torch.clip,
+    "cos": torch.cos,
     "elu": F.elu,
     "erf": torch.erf,
     "exp": torch.exp,
     "gelu": F.gelu,
+    "hardsigmoid": F.hardsigmoid,
+    "hardswish": F.hardswish,
     "hardtanh": F.hardtanh,
     "leaky_relu": F.leaky_relu,
     "log": torch.log,
+    "log1p": torch.log1p,
+    "log_sigmoid": F.logsigmoid,
     "mish": F.mish,
     "reciprocal": torch.reciprocal,
     "relu": F.relu,
-    "relu_": F.relu,
     "relu6": F.relu6,
     "selu": F.selu,
     "sigmoid": torch.sigmoid,
     "silu": F.silu,
+    "sin": torch.sin,
     "softplus": F.softplus,
+    "softsign": F.softsign,
     "sqrt": torch.sqrt,
     "square": torch.square,
     "tanh": torch.tanh,
@@ -187,36 +215,42 @@ ELEMENTWISE: dict[str, Callable[..., Tensor]] = {
 
 RULES: dict[str, Callable[..., Any]] = {
     "mul": _mul,
-    "__mul__": _mul,
-    "__rmul__": _mul,
-    "mul_": _mul,
+    "multiply": _mul,
     "div": _div,
+    "divide": _div,
     "true_divide": _div,
-    "__truediv__": _div,
+    "__rdiv__": lambda a, b: _div(b, a),
     "matmul": _matmul,
-    "__matmul__": _matmul,
     "bmm": _matmul,
+    "baddbmm": _baddbmm,
+    "einsum": _einsum,
     "softmax": _softmax,
     "layer_norm": _layer_norm,
     "rms_norm": _rms_norm,
     "scaled_dot_product_attention": _attention,
     "rsqrt": _rsqrt,
     "pow": _pow,
-    "__pow__": _pow,
+    "glu": _glu,
 }
 
 
 class _Multipliers(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        name = getattr(func, "__name__", "")
-        if torch.is_grad_enabled() and any(isinstance(arg, Tensor) and arg.requires_grad for arg in args):
-            if name in RULES:
-                return RULES[name](*args, **kwargs)
-            if name in ELEMENTWISE:
-                options = {key: value for key, value in kwargs.items() if key not in ("input", "inplace")}
-                return rescale(lambda x: ELEMENTWISE[name](x, *args[1:], **options), args[0])
-        return func(*args, **kwargs)
+        name: str = getattr(func, "__name__", "")
+        in_place = kwargs.get("inplace", False)
+        if name.endswith("_") and not name.endswith("__"):  # mul_, relu_ …
+            name, in_place = name[:-1], True
+        changing = any(isinstance(given, Tensor) and given.requires_grad for given in (*args, *kwargs.values()))
+        if not (torch.is_grad_enabled() and changing and (name in RULES or name in ELEMENTWISE)):
+            return func(*args, **kwargs)
+        if name in RULES:
+            result = RULES[name](*args, **kwargs)
+        else:
+            options = {key: value for key, value in kwargs.items() if key not in ("input", "inplace")}
+            x = args[0] if args else kwargs["input"]
+            result = rescale(lambda t: ELEMENTWISE[name](t, *args[1:], **options), x)
+        return args[0].copy_(result) if in_place else result
 
 
 @contextmanager

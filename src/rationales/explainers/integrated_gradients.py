@@ -119,7 +119,7 @@ class IntegratedGradients(Explainer):
             found = integrated_gradients(model, part, targets[todo], steps=steps, baseline=self.baseline)
             scores[todo], taken[todo] = found.to(scores), float(steps)
             error[todo] = relative_gap(found.sum(-1), wanted[todo]).to(error)
-            todo = torch.nonzero(error > self.tolerance).flatten()
+            todo = torch.nonzero(~(error <= self.tolerance)).flatten()  # NaN counts as a miss
             if not len(todo) or steps >= self.max_steps:
                 break
             steps = min(2 * steps, self.max_steps)
@@ -131,5 +131,7 @@ class IntegratedGradients(Explainer):
                 stacklevel=3,
             )
         if self.aggregate == "l2":
-            scores = _norms(model, batch, targets, int(taken.max()), self.baseline)
+            for steps in taken.unique().tolist():  # each text with its own steps, whatever its neighbours needed
+                rows = torch.nonzero(taken == steps).flatten()
+                scores[rows] = _norms(model, batch.take(rows), targets[rows], int(steps), self.baseline).to(scores)
         return Attribution(scores, checks={"completeness_error": error, "steps": taken})

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from rationales.errors import InputError
 from rationales.explainers.base import Attribution, Explainer, explainers
 from rationales.explainers.surrogate import LeastSquares, captum_attr, explain_by_subsets
 from rationales.models import Batch, Erasure, Model, Output
@@ -29,6 +30,13 @@ class Lime(Explainer):
     erasure: Erasure = option("delete", "what leaving a token out means")
     output: Output = option("probability", "the output that is fitted")
     seed: int = option(0, "seed of the subsets")
+
+    def __post_init__(self) -> None:
+        if self.samples < 2 or self.width <= 0 or self.ridge < 0:
+            raise InputError(
+                "samples must be at least 2, width above 0 and ridge at least 0; "
+                f"got {self.samples}, {self.width} and {self.ridge}"
+            )
 
     def attribute(self, model: Model, batch: Batch, targets: Tensor) -> Attribution:
         captum = captum_attr("lime")

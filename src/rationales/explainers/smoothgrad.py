@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rationales.errors import InputError
 from rationales.explainers.base import Attribution, Explainer, explainers
 from rationales.explainers.gradient import Norm, embedding_gradient, reduced
 from rationales.models import Batch, Differentiable, over
@@ -60,6 +61,10 @@ class SmoothGrad(Explainer):
     norm: Norm = option("l2", "how the d partial derivatives of a token become one number")
     seed: int = option(0, "seed of the noise")
     needs: ClassVar[type] = Differentiable
+
+    def __post_init__(self) -> None:
+        if self.samples < 2:
+            raise InputError(f"samples must be at least 2, got {self.samples}: one has no standard error")
 
     def attribute(self, model: Differentiable, batch: Batch, targets: Tensor) -> Attribution:  # type: ignore[override]
         mean, error = smoothgrad(

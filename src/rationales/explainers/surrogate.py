@@ -77,7 +77,7 @@ def explain_by_subsets(
             continue
         surrogate = LeastSquares(ridge)
         with torch.random.fork_rng(devices=[]):  # Captum draws from the global generator
-            torch.manual_seed(int(generator.integers(2**63)))
+            torch.default_generator.manual_seed(int(generator.integers(2**63)))  # and leaves other devices' alone
             fit(evaluate, torch.ones(1, len(columns)), surrogate)
         values[row, columns.cpu()] = surrogate.coefficients
         errors[row, columns.cpu()] = surrogate.standard_error

@@ -78,7 +78,7 @@ class Explanations(Sequence[Explanation]):
             file.write(_dumps({"rationales": SCHEMA_VERSION, "version": package_version()}))
             for explanation in self:
                 check_unicode(explanation)
-                file.write(_dumps(_to_json(explanation)))
+                file.write(_dumps(to_json(explanation)))
 
     def to_pandas(self) -> pd.DataFrame:
         """One row per token; `score`, `standard_error` and `keep` are missing where the kind of body has none."""
@@ -158,7 +158,7 @@ def _numbers(array: NDArray[Any]) -> list[Any]:
     return [_numbers(row) for row in array]
 
 
-def _to_json(explanation: Explanation) -> dict[str, Any]:
+def to_json(explanation: Explanation) -> dict[str, Any]:
     target, made = explanation.target, explanation.provenance
     return {
         "id": explanation.id,

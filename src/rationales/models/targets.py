@@ -35,7 +35,13 @@ def resolve_targets(model: Model, batch: Batch, target: int | str | Sequence[int
         if target not in model.labels:
             raise InputError(f"the model has no label {target!r}; it has {', '.join(model.labels)}")
         target = model.labels.index(target)
-    targets = torch.as_tensor(target, dtype=torch.long)
+    try:
+        targets = torch.as_tensor(target)
+    except (TypeError, ValueError):
+        raise InputError(f"targets are numbers, one per text, or one label for all; got {target!r}") from None
+    if targets.is_floating_point() or targets.dtype == torch.bool:
+        raise InputError(f"targets are whole numbers, got {target!r}")
+    targets = targets.long()
     targets = targets.expand(len(batch)) if targets.dim() == 0 else targets
     if targets.shape != (len(batch),):
         raise InputError(f"{tuple(targets.shape)} targets for {len(batch)} texts")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Literal
 
@@ -60,8 +60,10 @@ class TransformersClassifier:
             )
         self.model, self.tokenizer = model, tokenizer
         self.name = name or model.config.name_or_path or type(model).__name__
-        self.regression = model.config.problem_type == "regression" or model.config.num_labels == 1
         self.multi_label = model.config.problem_type == "multi_label_classification"
+        self.regression = not self.multi_label and (
+            model.config.problem_type == "regression" or model.config.num_labels == 1
+        )
         names: Mapping[Any, str] = model.config.id2label or {}
         self.labels = tuple(str(names.get(i, i)) for i in range(model.config.num_labels or 0))
         self.truncation, self.padding = truncation, padding
@@ -69,11 +71,17 @@ class TransformersClassifier:
         self._pools_last = isinstance(getattr(model, "score", None), nn.Linear)  # decoders: state of the last token
         accepted = inspect.signature(model.base_model.forward).parameters
         self._takes_positions = "position_ids" in accepted and not model.config.is_encoder_decoder
-        self._takes_types = "token_type_ids" in accepted
+        # GPT-2 and others take types without having been trained with any: the tokenizer knows
+        self._takes_types = "token_type_ids" in accepted and "token_type_ids" in tokenizer.model_input_names
         self._position_offset = _position_offset(model)
         if padding == "left" and not (self._pools_last and self._takes_positions):
             raise MissingCapability(
-                f"{type(model).__name__} reads out the first column, so it can only be padded right"
+                f"{type(model).__name__} can only be padded right: it reads out the first token or takes no positions"
+            )
+        if hasattr(model, "sequence_summary") and model.config.summary_type != "first":
+            raise MissingCapability(
+                f"{type(model).__name__} reads out the {model.config.summary_type} column, padding or not, so that its "
+                "output for a text depends on the other texts of the batch"
             )
         self.max_length = self._checked_length(max_length)
         self.budget = budget or default_budget(model)
@@ -117,7 +125,7 @@ class TransformersClassifier:
 
     def _checked_length(self, wanted: int | None) -> int:
         possible = getattr(self.model.config, "max_position_embeddings", None) or UNBOUNDED
-        possible -= self._position_offset
+        possible = possible - self._position_offset if possible > 0 else UNBOUNDED
         if self.tokenizer.model_max_length < UNBOUNDED:
             possible = min(possible, self.tokenizer.model_max_length)
         if wanted is not None and not 0 < wanted <= possible:
@@ -138,6 +146,12 @@ class TransformersClassifier:
             raise InputError(f"{cut} text(s) are longer than {self.max_length} tokens, the first is {first!r}")
         if cut and warn:
             warnings.warn(cut_message(cut, len(rows), self.max_length), stacklevel=2)
+        empty = next((row.example.id for row, ids, _ in rows if not ids), None)
+        if empty is not None:
+            raise InputError(
+                f"the text {empty!r} has no tokens, and {self.name} adds none of its own, so there is nothing to read; "
+                "leave it out"
+            )
         return collate(
             [ids for _, ids, _ in rows],
             [[token.segment for token in row.tokens] for row, _, _ in rows],
@@ -156,16 +170,17 @@ class TransformersClassifier:
                 done.update(zip(numbers, self._tokenised([examples[i] for i in numbers]), strict=True))
             return [done[i] for i in range(len(examples))]
         pairs = [example.texts[1] for example in examples] if sides == {2} else None
-        encoding = self.tokenizer(
-            [example.texts[0] for example in examples],
-            pairs,
-            add_special_tokens=True,
-            truncation="longest_first",
-            max_length=self.max_length,
-            padding=False,
-            return_token_type_ids=self._takes_types,
-            return_attention_mask=False,
-        )
+        with _cutting_at_the_end(self.tokenizer):
+            encoding = self.tokenizer(
+                [example.texts[0] for example in examples],
+                pairs,
+                add_special_tokens=True,
+                truncation="longest_first",
+                max_length=self.max_length,
+                padding=False,
+                return_token_type_ids=self._takes_types,
+                return_attention_mask=False,
+            )
         rows = []
         for number, example in enumerate(examples):
             fast = encoding.encodings[number]
@@ -179,15 +194,32 @@ class TransformersClassifier:
 
     def _inputs(self, batch: Batch) -> dict[str, Tensor]:
         inputs = {"input_ids": batch.ids, "attention_mask": batch.keep.long()}
-        if self._takes_positions:
+        # Left to itself a model counts columns, or, in the RoBERTa family, ids that are not padding, erased or not.
+        if self._takes_positions and (batch.side == "left" or self._position_offset):
             inputs["position_ids"] = batch.positions + self._position_offset
         if batch.types is not None:
             inputs["token_type_ids"] = batch.types
         return inputs
 
     def logits(self, batch: Batch) -> Tensor:
-        if batch.zeroed is not None:
-            return self.logits_from(self.embed(batch), batch)
+        return self._run(batch, None if batch.zeroed is None else self.embed(batch))
+
+    def _run(self, batch: Batch, embeddings: Tensor | None) -> Tensor:
+        groups = self._groups(batch)
+        if len(groups) > 1:
+            parts = [self._run(batch.take(g), None if embeddings is None else embeddings[g]) for g in groups]
+            return torch.cat(parts)[torch.argsort(torch.cat(groups))]
+        with nullcontext() if embeddings is None else self._embeddings_replaced(embeddings):
+            return self._forward(batch)
+
+    def _groups(self, batch: Batch) -> list[Tensor]:
+        """Rows that may run together: the heads of encoder-decoders want as many end tokens in each."""
+        if not self.model.config.is_encoder_decoder:
+            return []
+        ends = (batch.ids == self.model.config.eos_token_id).sum(-1)
+        return [torch.nonzero(ends == number).flatten() for number in ends.unique()]
+
+    def _forward(self, batch: Batch) -> Tensor:
         inputs = self._inputs(batch)
         if not self._pools_last:
             return _precise(self.model(**inputs).logits)
@@ -216,10 +248,31 @@ class TransformersClassifier:
         return embeddings if batch.zeroed is None else embeddings.masked_fill(batch.zeroed.unsqueeze(-1), 0.0)
 
     def logits_from(self, embeddings: Tensor, batch: Batch) -> Tensor:
+        return self._run(batch, embeddings)
+
+    @contextmanager
+    def _embeddings_replaced(self, embeddings: Tensor) -> Iterator[None]:
         # The ids still go in, since some models find the token to read out by them; the embedding module's output is
-        # replaced on its way. It is replaced once: a decoder that shares the module embeds its own inputs.
-        with _output_replaced_once(self._embedding, embeddings):
-            return self.logits(_without_zeroed(batch))
+        # replaced on its way, once: GPT-2 uses the same module for token types.
+        def same(own: Tensor) -> Tensor:
+            given = embeddings.to(own.dtype, copy=True)  # models may change it in place
+            return torch.cat([given, own[:, given.shape[1] :]], 1)  # some add padding of their own
+
+        def shifted(own: Tensor) -> Tensor:  # a classifier's decoder reads the same text, one token later
+            return torch.cat([own[:, :1], embeddings[:, :-1].to(own.dtype)], 1)
+
+        pending, modules = [same], {self._embedding}
+        if self.model.config.is_encoder_decoder:
+            pending.append(shifted)
+            modules.add(self.model.get_decoder().get_input_embeddings())
+
+        def hook(_module: nn.Module, _inputs: Any, own: Tensor) -> Tensor:
+            return pending.pop(0)(own) if pending else own
+
+        with ExitStack() as stack:
+            for module in modules:
+                stack.callback(module.register_forward_hook(hook).remove)
+            yield
 
     def tap(self, scale: Tensor | None = None) -> AbstractContextManager[Tap]:
         if self.model.config.is_encoder_decoder:
@@ -238,10 +291,6 @@ def _precise(tensor: Tensor) -> Tensor:
     return tensor if tensor.dtype == torch.float64 else tensor.float()
 
 
-def _without_zeroed(batch: Batch) -> Batch:
-    return Batch(batch.ids, batch.keep, batch.segments, batch.types, None, batch.side)
-
-
 def _token(example: Example, text: str, segment: int | None, offset: tuple[int, int]) -> Token:
     if segment is None:
         return Token(text, SPECIAL, 0, 0)
@@ -253,17 +302,17 @@ def _token(example: Example, text: str, segment: int | None, offset: tuple[int, 
 
 
 @contextmanager
-def _output_replaced_once(module: nn.Module, output: Tensor) -> Iterator[None]:
-    pending = [output]
-
-    def hook(_module: nn.Module, _inputs: Any, own: Tensor) -> Tensor:
-        return pending.pop().to(own.dtype) if pending else own
-
-    handle = module.register_forward_hook(hook)
+def _cutting_at_the_end(tokenizer: PreTrainedTokenizerBase) -> Iterator[None]:
+    """Inside this block texts are cut at the end; the tokenizer's own settings, which a call changes, come back."""
+    backend: Any = tokenizer.backend_tokenizer
+    side, cut, padding = tokenizer.truncation_side, backend.truncation, backend.padding
+    tokenizer.truncation_side = "right"
     try:
         yield
     finally:
-        handle.remove()
+        tokenizer.truncation_side = side
+        backend.no_truncation() if cut is None else backend.enable_truncation(**cut)
+        backend.no_padding() if padding is None else backend.enable_padding(**padding)
 
 
 def _position_offset(model: PreTrainedModel) -> int:

@@ -7,7 +7,7 @@ the truth.
 """
 
 from rationales.data.planted.compose import Planted
-from rationales.data.planted.pairs import PAIR_LABELS, pairs
-from rationales.data.planted.reviews import ASPECTS, REVIEW_LABELS, reviews
+from rationales.data.planted.restaurant import ASPECTS, REVIEW_LABELS, reviews
+from rationales.data.planted.scenes import PAIR_LABELS, pairs
 
 __all__ = ["ASPECTS", "PAIR_LABELS", "REVIEW_LABELS", "Planted", "pairs", "reviews"]

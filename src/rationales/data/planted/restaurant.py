@@ -50,7 +50,9 @@ class Vocabulary:
 VOCABULARY = MappingProxyType[Aspect, Vocabulary](
     {
         "food": Vocabulary(
-            _words("soup lamb risotto steak pasta bread pudding salad curry fish burger pie chicken pizza stew omelette"),
+            _words(
+                "soup lamb risotto steak pasta bread pudding salad curry fish burger pie chicken pizza stew omelette"
+            ),
             _words("noodles dumplings mussels vegetables pancakes starters meatballs sausages"),
             (
                 _words("bland tasteless inedible unappetising flavourless unpalatable"),
@@ -80,7 +82,9 @@ VOCABULARY = MappingProxyType[Aspect, Vocabulary](
             ),
         ),
         "place": Vocabulary(
-            _phrases("dining room, terrace, interior, courtyard, conservatory, back room, upstairs room, lounge, decor"),
+            _phrases(
+                "dining room, terrace, interior, courtyard, conservatory, back room, upstairs room, lounge, decor"
+            ),
             _phrases("rooms, surroundings, furnishings, seating areas"),
             (
                 _words("shabby dirty grubby dingy gloomy uninviting run-down drab"),
@@ -137,7 +141,7 @@ _CLAUSES = (
 
 # Emphasis says nothing about the side taken, so it is no part of the evidence.
 _EMPHASIS = ("", "", "", "really ", "truly ", "quite ")
-_NEGATIONS = ("anything but", "far from", "by no means")
+NEGATIONS = ("anything but", "far from", "by no means")
 
 _FILLERS = (
     "we went there on a {day} with {company}",
@@ -186,8 +190,10 @@ def reviews(
     rationale is the opinion alone (with its negation), or the clause from the aspect's noun to it.
 
     >>> review = reviews(100, seed=1)[7]
+    >>> review.sentences, REVIEW_LABELS[review.label]
+    (('The review calls the pudding dire.',), 'negative')
     >>> [review.texts[0][start:end] for start, end in review.rationale[0]]
-    ['dreadful']
+    ['dire']
     """
     if aspect not in ASPECTS:
         raise InputError(f"aspect must be one of {', '.join(ASPECTS)}, got {aspect!r}")
@@ -255,5 +261,5 @@ def _clause(rng: Random, style: _Style, frame: str, aspect: Aspect, polarity: in
     opinions = SHARED_OPINIONS if rng.random() < style.shared else vocabulary.opinions
     opinion = rng.choice(opinions[1 - polarity if negated else polarity])
     emphasis = rng.choice(_EMPHASIS)
-    marked = f"<{aspect}|{rng.choice(_NEGATIONS)} {opinion}>" if negated else f"{emphasis}<{aspect}|{opinion}>"
+    marked = f"<{aspect}|{rng.choice(NEGATIONS)} {opinion}>" if negated else f"{emphasis}<{aspect}|{opinion}>"
     return frame.format(n=f"<{aspect}-noun|the {noun}>", o=marked, was="were" if plural else "was")

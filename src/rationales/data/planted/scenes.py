@@ -1,9 +1,9 @@
 """Premises and hypotheses about one small scene, with their word alignment, their label and the reason for it.
 
-A scene has slots: who, does what, to what, and perhaps in which coat, where and when. The hypothesis is written first, without
-a look at the label; one of its slots then decides, and there the premise says something narrower (entailment),
-something wider or nothing (neutral), or something else (contradiction). So the hypothesis alone tells nothing about the
-label, and since the deciding word is never repeated, neither does the number of words that the two texts share.
+A scene has slots: who does what to what, and perhaps in which coat, where and when. The hypothesis is written first,
+without a look at the label. One of its slots then decides: there the premise says something narrower (entailment),
+something wider or nothing (neutral), or something else (contradiction). So the hypothesis alone tells nothing about
+the label; and since the deciding word is never repeated, neither does the number of words that the two texts share.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ def _verbs(text: str) -> tuple[Verb, ...]:
     return tuple(Verb(*forms.split()) for forms in text.split(", "))
 
 
-_AGENTS = _taxonomy(
+AGENTS = _taxonomy(
     "person",
     child="boy, girl, toddler, schoolboy, schoolgirl",
     man="grandfather, monk, waiter, policeman, bridegroom",
     woman="grandmother, nun, waitress, policewoman, bride",
 )
-_COLOURS = _taxonomy(
+COLOURS = _taxonomy(
     None,
     red="scarlet, crimson, ruby",
     blue="navy, azure, sapphire",
@@ -68,18 +68,20 @@ _COLOURS = _taxonomy(
     yellow="lemon, mustard, golden",
 )
 _SHOPS = "bakery, bookshop, pharmacy, boutique"
-_PLACES = _taxonomy(
+PLACES = _taxonomy(
     None,
     outdoors="park, garden, meadow, vineyard, orchard, playground",
     indoors=f"kitchen, library, museum, classroom, {_SHOPS}",
     shop=_SHOPS,
 )
-_TIMES = _taxonomy(
+TIMES = _taxonomy(
     None, morning="sunrise, dawn, daybreak, breakfast time", evening="sunset, dusk, nightfall, supper time"
 )
 
-_ANY_OBJECT = "drawing draws drawn, photographing photographs photographed, holding holds held, admiring admires admired"
-_SCENES = (
+_ANY_OBJECT = (
+    "drawing draws drawn, photographing photographs photographed, holding holds held, admiring admires admired"
+)
+SCENES = (
     (
         _verbs(f"feeding feeds fed, stroking strokes stroked, washing washes washed, {_ANY_OBJECT}"),
         _taxonomy(
@@ -135,8 +137,11 @@ def pairs(size: int, *, seed: int = 0) -> Planted:
     words: for entailment all that the hypothesis puts more widely; for contradiction the two that clash; for neutral
     the hypothesis' new detail, and the wider word of the premise where there is one (else that detail has no link).
 
-    >>> pair = pairs(100)[2]
-    >>> pair.texts, PAIR_LABELS[pair.label], pair.sentences[0]
+    >>> pair = pairs(100)[3]
+    >>> pair.texts
+    ('A pigeon is being photographed by a person at daybreak.', 'A person is photographing a reptile in the morning.')
+    >>> PAIR_LABELS[pair.label], pair.sentences
+    ('contradiction', ('A pigeon is not a reptile.',))
     """
     return planted(partial(_pair, seed), size)
 
@@ -144,13 +149,13 @@ def pairs(size: int, *, seed: int = 0) -> Planted:
 def _pair(seed: int, index: int) -> Example:
     rng = generator("pairs", seed, index)
     label = balanced_label(index, 3, "pairs", seed)
-    verbs, objects = rng.choice(_SCENES)
+    verbs, objects = rng.choice(SCENES)
     taxonomies: dict[Slot, Taxonomy] = {
-        "agent": _AGENTS,
+        "agent": AGENTS,
         "object": objects,
-        "colour": _COLOURS,
-        "place": _PLACES,
-        "time": _TIMES,
+        "colour": COLOURS,
+        "place": PLACES,
+        "time": TIMES,
     }
     premise, hypothesis, slot = _scene(rng, taxonomies, PAIR_LABELS[label])
     verb = rng.choice(verbs)

@@ -1,0 +1,135 @@
+"""`rationales explain`: why does my model say that?"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from rationales.cli.fields import DataDir, built, merged_parameters, with_fields, without_options
+from rationales.data import Columns, Example, load
+from rationales.errors import InputError
+
+EXAMPLES = """Examples:
+
+rationales explain --model my-classifier "The soup was wonderful."
+
+rationales explain --model my-classifier --method lime --samples 1000 --data reviews.csv --out lime.parquet
+
+cat texts.txt | rationales explain --model my-classifier --json"""
+
+
+def column_flag(field: str) -> str:
+    """`text` → `text_column`; formats keep their names."""
+    return field if field.endswith("_format") else f"{field}_column"
+
+
+def register(app: typer.Typer, called: str) -> None:
+    """Add the command, with the options of all methods if it is the one that is called."""
+    if called != "explain":
+        app.command(name="explain")(without_options(explain))
+        return
+    from rationales.explainers import explainers
+
+    command = with_fields(
+        explain,
+        (Columns, "Columns of the data", column_flag),
+        merged=merged_parameters(explainers, "Options of the methods"),
+    )
+    app.command(name="explain", epilog=EXAMPLES)(command)
+
+
+def explain(
+    texts: Annotated[list[str] | None, typer.Argument(help="Texts; without any, lines from standard input.")] = None,
+    model: Annotated[str, typer.Option("--model", "-m", help="Directory or hub name of a classifier.")] = "",
+    method: Annotated[str, typer.Option("--method", help="A name from: rationales methods.")] = "integrated_gradients",
+    pair: Annotated[str | None, typer.Option(help="Second text, to go with one text.")] = None,
+    target: Annotated[str | None, typer.Option(help="Label or its number to explain; else the predicted one.")] = None,
+    data: Annotated[str | None, typer.Option(help="File, directory or name of a data set to explain.")] = None,
+    split: Annotated[str | None, typer.Option(help="Split of the data set.")] = None,
+    data_dir: DataDir = None,
+    on_error: Annotated[str, typer.Option(help="What to do with a bad row: fail or skip.")] = "fail",
+    limit: Annotated[int | None, typer.Option(help="No more texts than this.")] = None,
+    quotes: Annotated[bool, typer.Option(help="Whether quotation marks enclose fields of CSV and TSV.")] = True,
+    out: Annotated[Path | None, typer.Option(help="Save to this file: .parquet, or .jsonl.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, one object a line.")] = False,
+    max_length: Annotated[int | None, typer.Option(help="Cut texts to so many tokens.")] = None,
+    device: Annotated[str | None, typer.Option(help="Such as cpu or cuda:1; else the best there is.")] = None,
+    objects: tuple[Any, ...] = (),
+    extra: dict[str, Any] | None = None,
+) -> None:
+    """Say which words made a classifier decide as it did."""
+    from rationales import models, run
+    from rationales.explainers import explainers
+    from rationales.explanation import Explanations, ExplanationWriter
+
+    if not model:
+        raise InputError("which model? Give --model DIRECTORY_OR_HUB_NAME (rationales demo trains one)")
+    if out is not None and out.suffix not in (".parquet", ".jsonl"):
+        raise InputError(f"--out must end in .parquet or .jsonl, got {out}")
+    explainer = built(method, explainers[method], extra or {})
+    (columns,) = objects
+    examples: Iterable[Example]
+    if data is not None:
+        if texts or pair:
+            raise InputError("give texts or --data, not both")
+        if on_error not in ("fail", "skip"):
+            raise InputError(f"--on-error must be fail or skip, got {on_error!r}")
+        examples = load(
+            data,
+            split=split,
+            columns=columns,
+            data_dir=data_dir,
+            on_error=on_error,  # type: ignore[arg-type]
+            limit=limit,
+            quotes=quotes,
+        )
+    else:
+        examples = list(_given(texts, pair))[:limit]
+    loaded = models.load(model, device=device, max_length=max_length)
+    chosen = int(target) if target is not None and target.isdigit() and target not in loaded.labels else target
+    found = run.explained(loaded, examples, explainer, target=chosen)
+    if out is None:
+        for explanation in found:
+            _print(explanation, as_json)
+        return
+    if out.suffix == ".jsonl":
+        Explanations(found).to_jsonl(out)
+    else:
+        with ExplanationWriter(out) as writer:
+            for explanation in found:
+                writer.write(explanation)
+    print(f"saved to {out}", file=sys.stderr)
+
+
+def _given(texts: list[str] | None, pair: str | None) -> Iterator[Example]:
+    if not texts:
+        if sys.stdin.isatty():
+            raise InputError("which text? Give it as an argument, on standard input, or a data set with --data")
+        texts = [line.rstrip("\n") for line in sys.stdin if line.strip()]
+        if not texts:
+            raise InputError("standard input holds no text")
+    if pair is not None and len(texts) != 1:
+        raise InputError(f"--pair goes with one text, got {len(texts)}")
+    for number, text in enumerate(texts):
+        if not text.strip():
+            raise InputError(f"text {number} is empty")
+        yield Example(str(number), (text,) if pair is None else (text, pair))
+
+
+def _print(explanation: Any, as_json: bool) -> None:
+    from rationales.explanation.sequence import to_json
+    from rationales.report import coloured, plain
+
+    console = Console()
+    if as_json:
+        print(json.dumps(to_json(explanation), ensure_ascii=False))
+    elif console.is_terminal:
+        console.print(coloured(explanation))
+    else:
+        print(plain(explanation) + "\n")

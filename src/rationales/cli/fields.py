@@ -1,0 +1,128 @@
+"""Dataclass fields → command-line options, so that a new field of a method or recipe is a new option at once."""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, is_dataclass, replace
+from typing import Annotated, Any, Union, get_args, get_origin
+
+import typer
+
+from rationales.errors import InputError
+from rationales.registry import Option, options_of
+
+DataDir = Annotated[
+    str | None, typer.Option("--data-dir", envvar="RATIONALES_DATA", help="Directory of the named data sets.")
+]
+
+
+@dataclass(frozen=True)
+class Given:
+    """The options of one object: how each is called on the command line."""
+
+    cls: type
+    names: Mapping[str, str]
+
+    def take(self, values: dict[str, Any]) -> Any:
+        """Build the object from what was given, which is removed from `values`; the rest keeps its defaults."""
+        chosen = {field: values.pop(name) for field, name in self.names.items() if name in values}
+        return self.cls(**{field: value for field, value in chosen.items() if value is not None})
+
+
+def _kind(annotation: Any) -> Any:
+    """The type an option has on the command line: lists with commas are strings, None means "not given"."""
+    if get_origin(annotation) in (Union, types.UnionType):
+        inner = [arg for arg in get_args(annotation) if arg is not type(None)]
+        return _kind(inner[0]) if len(inner) == 1 else str
+    return str if get_origin(annotation) in (tuple, list) else annotation
+
+
+def parameter(name: str, option: Option, *, panel: str) -> inspect.Parameter:
+    """A keyword parameter as Typer reads it; its default is None, "not given", and the help shows the real one."""
+    flag = "--" + name.replace("_", "-")
+    if _kind(option.type) is bool:
+        flag += f"/--no-{name.replace('_', '-')}"
+    text = option.help.rstrip(".")
+    text += "." if option.default in (None, "") else f" (default: {option.default})."
+    info = typer.Option(flag, help=text, show_default=False, rich_help_panel=panel)
+    kind: Any = _kind(option.type)
+    annotation: Any = Annotated[kind | None, info]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+
+
+def with_fields(
+    command: Callable[..., Any], *objects: tuple[type, str, Callable[[str], str]], merged: Sequence[Any] = ()
+) -> Callable[..., Any]:
+    """The command with options for the fields of dataclasses behind its own.
+
+    `objects` are (dataclass, panel in the help, field name → option name); the command gets one instance of each
+    as positional arguments. `merged` are further parameters; those that were given arrive as `extra`.
+    """
+    given = []
+    signature = inspect.signature(command, eval_str=True)
+    parameters = {name: item for name, item in signature.parameters.items() if name not in ("objects", "extra")}
+    own = set(parameters)
+    for cls, panel, rename in objects:
+        assert is_dataclass(cls)
+        names = {option.name: rename(option.name) for option in options_of(cls)}
+        given.append(Given(cls, names))
+        for option in options_of(cls):
+            parameters[names[option.name]] = parameter(names[option.name], option, panel=panel)
+    for item in merged:
+        parameters[item.name] = item
+
+    def run(**values: Any) -> Any:
+        instances = tuple(item.take(values) for item in given)
+        extra = {name: values.pop(name) for name in list(values) if name not in own}
+        keywords: dict[str, Any] = dict(values)
+        if "objects" in signature.parameters:
+            keywords["objects"] = instances
+        if "extra" in signature.parameters:
+            keywords["extra"] = {name: value for name, value in extra.items() if value is not None}
+        return command(**keywords)
+
+    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [item.replace(kind=inspect.Parameter.KEYWORD_ONLY) for item in parameters.values()]
+    )
+    return run
+
+
+def without_options(command: Callable[..., Any]) -> Callable[[], None]:
+    """A command of that name and description, for a list of commands; it is never called."""
+
+    def listed() -> None:
+        raise AssertionError(f"{command.__name__} was listed without its options")
+
+    listed.__name__, listed.__doc__ = command.__name__, command.__doc__
+    return listed
+
+
+def merged_parameters(classes: Mapping[str, type], panel: str) -> list[inspect.Parameter]:
+    """One parameter for each field that any of the classes has; the help says whose it is."""
+    owners: dict[str, dict[str, Option]] = {}
+    for name, cls in classes.items():
+        for option in options_of(cls):
+            owners.setdefault(option.name, {})[name] = option
+    return [_merged(name, options, panel) for name, options in sorted(owners.items())]
+
+
+def _merged(name: str, owners: Mapping[str, Option], panel: str) -> inspect.Parameter:
+    first = next(iter(owners.values()))
+    defaults = {owner: option.default for owner, option in owners.items()}
+    if len(set(defaults.values())) > 1:
+        shown = ", ".join(f"{owner} {default}" for owner, default in defaults.items())
+        return parameter(name, replace(first, default=shown), panel=panel)
+    return parameter(name, replace(first, help=f"{', '.join(owners)}: {first.help}"), panel=panel)
+
+
+def built(name: str, cls: type, given: Mapping[str, Any]) -> Any:
+    """An instance of the class with the options that were given; one that it does not have is an error."""
+    known = [option.name for option in options_of(cls)]
+    if unknown := sorted(set(given) - set(known)):
+        flags = ", ".join("--" + item.replace("_", "-") for item in unknown)
+        has = ", ".join("--" + item.replace("_", "-") for item in known) or "none"
+        raise InputError(f"{name} has no option {flags}; its options: {has}")
+    return cls(**given)

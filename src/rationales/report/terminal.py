@@ -1,0 +1,109 @@
+"""Explanations as coloured text for a terminal, or as plain text for a pipe.
+
+Words, not pieces, are shown. Direction is told by more than colour: words that speak for the target are bold, words
+that speak against it are underlined.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator
+
+import numpy as np
+from rich.style import Style
+from rich.text import Text
+
+from rationales.explanation import Alignment, Explanation, Scores, Selection, Sentence
+from rationales.explanation.views import word_tokens
+
+FOR, AGAINST = (46, 125, 50), (198, 40, 40)
+SHOWN = 0.1
+"""Words with less than this share of the largest score stay unmarked."""
+
+
+def printable(text: str) -> str:
+    """Control characters, which could steer a terminal, become visible; line breaks become spaces."""
+    return "".join(
+        character
+        if unicodedata.category(character) not in ("Cc", "Cf", "Cs") or character in "\u200d\u200c"
+        else " "
+        if character in "\n\r\t"
+        else "\ufffd"
+        for character in text
+    )
+
+
+def headline(explanation: Explanation) -> str:
+    """What is explained and by which method, in one line."""
+    target = explanation.target
+    score = "" if np.isnan(target.score) else f" {target.score:.3f}"
+    label = printable(target.label) or "no label"
+    return f"[{printable(explanation.id)}] {label}{score} · {explanation.provenance.method}"
+
+
+def coloured(explanation: Explanation) -> Text:
+    """The texts with their words coloured by score, for a terminal."""
+    out = Text(headline(explanation) + "\n", style="dim")
+    words = explanation.words()
+    styles = _styles(words)
+    for segment, text in enumerate(words.texts):
+        line = Text(printable(text))
+        for token, style in zip(words.tokens, styles, strict=True):
+            if token.segment == segment and style:
+                line.stylize(style, token.start, token.end)
+        out.append_text(line).append("\n")
+    for extra in _lines(words):
+        out.append(extra + "\n")
+    return out
+
+
+def _styles(words: Explanation) -> list[Style | None]:
+    match words.body:
+        case Scores(values=values):
+            largest = np.abs(values).max(initial=0.0)
+            return [_style(value / largest) if largest else None for value in values]
+        case Selection(keep=keep):
+            return [_style(1.0) if kept else None for kept in keep]
+        case _:
+            return [None] * len(words.tokens)
+
+
+def _style(share: float) -> Style | None:
+    if not abs(share) >= SHOWN:
+        return None
+    red, green, blue = (round(255 - abs(share) * (255 - part)) for part in (FOR if share > 0 else AGAINST))
+    ink = "white" if abs(share) > 0.6 else "black"
+    return Style(color=ink, bgcolor=f"rgb({red},{green},{blue})", bold=share > 0, underline=share < 0)
+
+
+def plain(explanation: Explanation, most: int = 10) -> str:
+    """The texts, and below them the words with the largest scores, for a pipe or a file."""
+    words = explanation.words()
+    texts = [printable(text) for text in words.texts]
+    return "\n".join([headline(explanation), *texts, *_listed(words, most), *_lines(words)])
+
+
+def _listed(words: Explanation, most: int) -> Iterator[str]:
+    match words.body:
+        case Scores(values=values):
+            for place in np.argsort(-np.abs(values), kind="stable")[:most]:
+                yield f"  {values[place]:+.4f}  {printable(words.tokens[place].text)}"
+        case Selection(keep=keep):
+            chosen = (printable(token.text) for token, kept in zip(words.tokens, keep, strict=True) if kept)
+            yield f"  {' '.join(chosen) or '(nothing)'}"
+
+
+def _lines(words: Explanation) -> Iterator[str]:
+    """What is not a mark on the text: links between two texts, a sentence."""
+    match words.body:
+        case Alignment(weights=weights, keep=keep):
+            tokens = word_tokens(words.texts)
+            left, right = ([token for token in tokens if token.segment == side] for side in (0, 1))
+            shown = weights if keep is None else np.where(keep, weights, -np.inf)
+            for cell in np.argsort(-shown, axis=None, kind="stable")[:10]:
+                row, column = divmod(int(cell), weights.shape[1])
+                if np.isfinite(shown[row, column]):
+                    pair = f"{printable(left[row].text)} – {printable(right[column].text)}"
+                    yield f"  {weights[row, column]:+.4f}  {pair}"
+        case Sentence(text=text):
+            yield f"  {printable(text)}"

@@ -1,0 +1,187 @@
+"""The output directory of a training run: whose run it is, the state to go on from, and the finished model.
+
+    rationales.json, weights, …    the best epoch, once the run is finished
+    checkpoint/last.safetensors    until then: the state after the last finished epoch, with the run's notes as metadata
+    checkpoint/epoch-2/            and the best epoch so far, ready to be loaded
+
+Each step is one rename, so a run can be killed at any moment: `last.safetensors` says which epoch is the best, and that
+epoch's directory is complete before it is mentioned there. Everything is safetensors and JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from rationales.errors import FileFormatError, InputError
+from rationales.explanation.files import package_version, replacing
+
+_HINT = "Choose another output directory, or set overwrite to replace what it holds"
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """What an epoch came to: its mean training loss and its score on the dev data."""
+
+    number: int
+    loss: float
+    score: float
+    seconds: float
+
+
+def best_of(history: Sequence[Epoch]) -> Epoch:
+    """The epoch with the highest score, the first of equals."""
+    return max(history, key=lambda epoch: epoch.score)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run in its directory. `identity` is what makes it this run, as plain JSON; another one is not continued."""
+
+    out: Path
+    identity: Mapping[str, Any]
+    overwrite: bool = False
+    _checkpoint: Path = field(init=False)
+    _last: Path = field(init=False)
+    _record: Path = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "identity", json.loads(json.dumps(dict(self.identity))))  # as it will be read back
+        object.__setattr__(self, "_checkpoint", self.out / "checkpoint")
+        object.__setattr__(self, "_last", self._checkpoint / "last.safetensors")
+        object.__setattr__(self, "_record", self.out / "rationales.json")
+
+    def finished(self) -> bool:
+        """Whether the directory holds this very run, finished; an error if it holds something else."""
+        if self.overwrite:
+            return False
+        found = self._found()
+        if found is not None and found != self.identity:
+            raise InputError(f"{self.out} holds another run, with {_difference(found, self.identity)}. {_HINT}")
+        return found is not None and not self._last.exists()
+
+    def _found(self) -> Any:
+        try:
+            if self._last.exists():
+                return self._notes()["run"]
+            if self._record.exists():
+                return json.loads(self._record.read_text(encoding="utf-8"))["run"]
+        except (SafetensorError, ValueError, KeyError, TypeError) as error:
+            raise FileFormatError(f"{self.out} holds a damaged run ({error!r}). {_HINT}") from error
+        if self.out.is_dir() and any(entry != self._checkpoint for entry in self.out.iterdir()):
+            raise InputError(f"{self.out} is not empty and holds no run. {_HINT}")
+        return None
+
+    def _notes(self) -> dict[str, Any]:
+        with safe_open(self._last, "pt") as file:
+            notes: dict[str, Any] = json.loads(file.metadata()["rationales"])
+        return notes
+
+    def prepare(self) -> None:
+        """Make the directory, before hours are spent on what could not be saved."""
+        try:
+            if self.overwrite and self._checkpoint.exists():
+                shutil.rmtree(self._checkpoint)
+            self._checkpoint.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{self.out} cannot be used as output directory: {error}") from error
+
+    def store(
+        self,
+        history: Sequence[Epoch],
+        module: nn.Module,
+        optimizer: Optimizer,
+        scaler: Mapping[str, Any],
+        save: Callable[[Path], None],
+    ) -> None:
+        """Keep the state after an epoch, and the model itself (written by `save`) if it is the best so far."""
+        best = self._epoch(best_of(history))
+        if best_of(history) is history[-1]:
+            beside = best.with_name(f".{best.name}.tmp")
+            for old in (beside, best):
+                shutil.rmtree(old, ignore_errors=True)
+            save(beside)
+            beside.rename(best)
+        notes = {"run": self.identity, "history": [asdict(epoch) for epoch in history], "scaler": dict(scaler)}
+        tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in _tensors(module, optimizer)}
+        with replacing(self._last) as beside:
+            save_file(tensors, beside, {"rationales": json.dumps(notes)})
+        for other in self._checkpoint.glob("epoch-*"):
+            if other != best:
+                shutil.rmtree(other)
+
+    def _epoch(self, epoch: Epoch) -> Path:
+        return self._checkpoint / f"epoch-{epoch.number}"
+
+    def restore(self, module: nn.Module, optimizer: Optimizer) -> tuple[list[Epoch], dict[str, Any]]:
+        """Put the stored state back; returns the epochs that are done and the gradient scaler's state."""
+        if self.overwrite or not self._last.exists():
+            return [], {}
+        notes, tensors = self._notes(), load_file(self._last)
+        with torch.no_grad():
+            for name, tensor in _weights(module):
+                tensor.copy_(tensors[name])
+        state: dict[int, dict[str, Tensor]] = {}
+        for name, tensor in tensors.items():
+            if name.startswith("optimizer/"):
+                _, number, key = name.split("/")
+                state.setdefault(int(number), {})[key] = tensor
+        optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+        return [Epoch(**epoch) for epoch in notes["history"]], notes["scaler"]
+
+    def publish(self, history: Sequence[Epoch]) -> None:
+        """Move the best epoch to its place; `rationales.json` comes last and says that it is all there."""
+        best = best_of(history)
+        self._record.unlink(missing_ok=True)
+        for source in sorted(self._epoch(best).rglob("*")):
+            target = self.out / source.relative_to(self._epoch(best))
+            if source.is_dir():
+                target.mkdir(exist_ok=True)
+            else:
+                source.replace(target)
+        record = {
+            "run": self.identity,
+            "version": package_version(),
+            "epochs": [asdict(epoch) for epoch in history],
+            "best_epoch": best.number,
+            "best_score": best.score,
+            "seconds": sum(epoch.seconds for epoch in history),
+        }
+        with replacing(self._record) as beside:
+            beside.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        shutil.rmtree(self._checkpoint)
+
+
+def _weights(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
+    """Parameters and buffers, each once, also where two names share one."""
+    for name, tensor in chain(module.named_parameters(), module.named_buffers()):
+        yield f"module/{name}", tensor
+
+
+def _tensors(module: nn.Module, optimizer: Optimizer) -> Iterator[tuple[str, Tensor]]:
+    yield from _weights(module)
+    for number, state in optimizer.state_dict()["state"].items():
+        for key, tensor in state.items():
+            yield f"optimizer/{number}/{key}", tensor
+
+
+def _difference(found: Any, wanted: Any) -> str:
+    """What differs between two identities, in words.
+
+    >>> _difference({"config": {"seed": 1, "epochs": 3}}, {"config": {"seed": 2, "epochs": 3}})
+    'seed 1 instead of 2'
+    """
+    one, other = ({**entry, **entry.get("config", {}), "config": None} for entry in (found, wanted))
+    changed = [key for key in {**one, **other} if one.get(key) != other.get(key)]
+    return ", ".join(f"{key} {one.get(key)!r} instead of {other.get(key)!r}" for key in changed)
