@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import warnings
 from functools import cache
 from typing import Any
 
@@ -12,8 +14,6 @@ from transformers import (
     BartForSequenceClassification,
     BertConfig,
     BertForSequenceClassification,
-    DebertaV2Config,
-    DebertaV2ForSequenceClassification,
     DistilBertConfig,
     DistilBertForSequenceClassification,
     GPT2Config,
@@ -30,6 +30,10 @@ from transformers import (
 
 from rationales.data.example import Example
 from rationales.models import TransformersClassifier
+
+with warnings.catch_warnings():  # its module uses torch.jit.script, which is deprecated
+    warnings.simplefilter("ignore", DeprecationWarning)
+    from transformers import DebertaV2Config, DebertaV2ForSequenceClassification
 
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 PIECES = (
@@ -63,7 +67,7 @@ def tokenizer(decoder: bool = False) -> PreTrainedTokenizerFast:
     )
 
 
-SIZE: dict[str, Any] = {"vocab_size": len(SPECIALS + PIECES), "num_labels": 3}
+SIZE: dict[str, Any] = {"vocab_size": len(SPECIALS + PIECES)}
 STACK: dict[str, Any] = {
     "hidden_size": 16,
     "num_hidden_layers": 2,
@@ -105,11 +109,11 @@ BUILDERS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def network(kind: str = "bert", *, seed: int = 0, **more: Any) -> PreTrainedModel:
+def network(kind: str = "bert", *, seed: int = 0, labels: int = 3, **more: Any) -> PreTrainedModel:
     """A network with weights large enough that attributions are not all alike."""
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        model: PreTrainedModel = BUILDERS[kind](**more)
+        model: PreTrainedModel = BUILDERS[kind](num_labels=labels, **more)
         with torch.no_grad():
             for parameter in model.parameters():
                 if parameter.dim() > 1:
@@ -130,6 +134,22 @@ TEXTS = (
     "the room was dirty . the view great . delicious pasta , we came back again and again and again !",
 )
 PAIRS = (("the soup was tasty .", "the food was good"), ("bad", "they hated it , always"), ("rude staff", "unfriendly"))
+
+
+@cache
+def crowd(size: int = 64) -> tuple[Example, ...]:
+    """Texts of 1 to 13 words, every third a pair, repeated words among them."""
+    drawn, words = random.Random(0), [piece for piece in PIECES if not piece.startswith("##")]
+
+    def text(length: int) -> str:
+        return " ".join(drawn.choices(words, k=length))
+
+    rows = []
+    for number in range(size):
+        whole = text(1 + number * 5 % 13)
+        rows.append(Example(f"c{number}", (whole, text(1 + number % 4)) if number % 3 == 2 else (whole,)))
+    rows[size // 2] = Example("repeats", ("so so so so good good ! ! unfriendly unfriendly",))
+    return tuple(rows)
 
 
 def singles() -> list[Example]:

@@ -40,6 +40,10 @@ def as_examples(texts: Text | Iterable[Text]) -> Iterator[Example]:
     """A text, a pair, or any number of texts, pairs and examples → examples; those without an id get their number."""
     if isinstance(texts, str | Example) or _is_pair(texts):
         texts = [texts]  # type: ignore[list-item]
+    if isinstance(texts, Mapping) or not isinstance(texts, Iterable):
+        raise InputError(
+            f"texts must be a string, a pair of strings, an Example, or many of these; got {type(texts).__name__}"
+        )
     for number, text in enumerate(texts):
         if isinstance(text, Example):
             yield text
@@ -155,9 +159,14 @@ def evaluate(
 
 @contextmanager
 def _progress(title: str, total: int | None, wanted: bool | None) -> Iterator[Any]:
-    """A bar on standard error, if it is wanted or somebody is watching."""
+    """A bar on standard error, if it is wanted or somebody is watching.
+
+    What is printed meanwhile goes above the bar, but not what somebody catches from standard output.
+    """
     shown = sys.stderr.isatty() if wanted is None else wanted
     columns = (TextColumn(title), BarColumn(), MofNCompleteColumn(), TextColumn("texts"), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), disable=not shown, transient=True) as bar:
+    console = Console(stderr=True, force_terminal=wanted or None)
+    caught = not sys.stdout.isatty()
+    with Progress(*columns, console=console, disable=not shown, transient=True, redirect_stdout=not caught) as bar:
         task = bar.add_task(title, total=total)
         yield lambda number: bar.advance(task, number)

@@ -24,8 +24,8 @@ def multipliers(function: Callable[[Tensor], Tensor], inputs: Tensor, references
     """
     both = torch.cat([inputs, references]).detach().requires_grad_()
     with torch.enable_grad(), multipliers_mode():
-        outputs = function(both)
-    (gradient,) = torch.autograd.grad(outputs[: len(inputs)].sum(), both)
+        output = function(both)[: len(inputs)].sum()
+    (gradient,) = torch.autograd.grad(output, both)
     return gradient[: len(inputs)]
 
 

@@ -38,21 +38,27 @@ def _other_half(x: Tensor) -> Tensor:
 
 
 def _linear_with(value: Tensor, surrogate: Tensor) -> Tensor:
-    """A tensor with this value and the gradient of the surrogate."""
-    return surrogate + (value - surrogate).detach()
+    """A tensor with exactly this value, however large the surrogate, and the surrogate's gradient."""
+    return value.detach() + (surrogate - surrogate.detach())
+
+
+def _wide(x: Tensor) -> Tensor:
+    return x.float() if x.device.type == "mps" else x.double()  # Apple's devices have no float64
 
 
 def rescale(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
     """y = f(x) with Δy/Δx as its gradient."""
     with torch.no_grad():
-        y, other = function(x), _other_half(x)
-        gap, middle = x - other, (x + other) / 2
+        # In float32 the rounding of y, divided by a small Δx, would be seen in the scores.
+        wide, y = _wide(x), function(_wide(x))
+        other = _other_half(wide)
+        gap, middle = wide - other, (wide + other) / 2
         near = gap.abs() < NEARBY
         ratio = (y - _other_half(y)) / torch.where(near, 1.0, gap)
     with torch.enable_grad():
         middle.requires_grad_()
         (slope,) = torch.autograd.grad(function(middle).sum(), middle)
-    return _linear_with(y, torch.where(near, slope, ratio) * x)
+    return _linear_with(y.to(x.dtype), torch.where(near, slope, ratio).to(x.dtype) * x)
 
 
 def _changes(a: Tensor, like: Tensor) -> bool:
@@ -125,11 +131,11 @@ def _div(a: Any, b: Any, *, rounding_mode: str | None = None) -> Tensor:
 
 def _softmax(x: Tensor, dim: int = -1, *_: Any, dtype: torch.dtype | None = None, **__: Any) -> Tensor:
     # Both halves are shifted by the same number, or the shift would count as a change; float64 holds what that leaves.
-    wide = (x.double() if x.device.type != "mps" else x.float()).clamp(min=-1e30)  # where all is masked, -inf
+    wide = _wide(x).clamp(min=-1e30)  # where all is masked, -inf
     highest = wide.detach().amax(dim, keepdim=True)
     shifted = (wide - torch.maximum(highest, _other_half(highest))).clamp(min=-600.0)
     powers = rescale(torch.exp, shifted)
-    shares = _mul(powers, rescale(torch.reciprocal, powers.sum(dim, keepdim=True)))
+    shares = _normalised(powers, rescale(torch.reciprocal, powers.sum(dim, keepdim=True)))
     return shares.to(dtype or x.dtype)
 
 

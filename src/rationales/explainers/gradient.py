@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeAlias
 
 import torch
 from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from rationales.explainers.base import Explainer, explainers
 from rationales.models import Batch, Differentiable, over_rows, pick
@@ -19,7 +21,8 @@ def embedding_gradient(
     model: Differentiable, part: Batch, targets: Tensor, point: Tensor, *, create_graph: bool = False
 ) -> Tensor:
     """∂f_y/∂e at the embeddings `point`, [n, T, d]."""
-    with torch.enable_grad():
+    # Fused attention kernels have no second derivative.
+    with torch.enable_grad(), sdpa_kernel(SDPBackend.MATH) if create_graph else nullcontext():
         if not (create_graph and point.requires_grad):
             point = point.detach().requires_grad_()
         output = pick(model.logits_from(point, part), targets).sum()
@@ -29,13 +32,14 @@ def embedding_gradient(
 
 def reduced(vectors: Tensor, norm: Norm) -> Tensor:
     """[…, d] → […]."""
-    return vectors.norm(dim=-1) if norm == "l2" else vectors.mean(-1)
+    # The mean of signed derivatives would say nothing: behind a LayerNorm, as in BERT, it is 0 for every token.
+    return vectors.norm(dim=-1) if norm == "l2" else vectors.abs().mean(-1)
 
 
 def gradient(
     model: Differentiable, batch: Batch, targets: Tensor, *, norm: Norm = "l2", create_graph: bool = False
 ) -> Tensor:
-    """‖∂f_y/∂e_i‖₂ or the mean of ∂f_y/∂e_i, [B, T]."""
+    """‖∂f_y/∂e_i‖₂ or the mean of |∂f_y/∂e_id| over d, [B, T]."""
 
     def compute(part: Batch, rows: Tensor) -> Tensor:
         slopes = embedding_gradient(model, part, targets[rows], model.embed(part), create_graph=create_graph)
@@ -49,7 +53,7 @@ def gradient(
 class Gradient(Explainer):
     """Size of the gradient with respect to each word embedding (one forward and one backward pass).
 
-    s_i = ‖∂f_y/∂e_i‖₂, or the mean over dimensions, which is signed. Simonyan et al. (2014).
+    s_i = ‖∂f_y/∂e_i‖₂, or the mean of |∂f_y/∂e_id| over the d dimensions. Not signed. Simonyan et al. (2014).
     """
 
     norm: Norm = option("l2", "how the d partial derivatives of a token become one number")

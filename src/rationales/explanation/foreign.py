@@ -1,37 +1,27 @@
-"""The explanations of other tools, as ours: Captum, SHAP, Inseq, ERASER. None of them needs to be installed.
+"""The explanations of Captum and SHAP as ours, and what readers of other tools share. Neither needs to be installed.
 
 Captum gives bare numbers, so the tokens come from the caller (`tokens_of` reads them off a tokenizer's encoding). SHAP
-and Inseq give token strings, whose places in the text are found by spelling the text out again. Scores stay as the
-tool gave them; only dimensions beyond the token are aggregated, and the parameters say how.
+gives pieces of the text, whose places are found by spelling the text out again. Scores stay as the tool gave them; only
+dimensions beyond the token are aggregated, and the parameters say how.
 """
 
 from __future__ import annotations
 
-import base64
 import codecs
-import gzip
-import json
-import re
-import zlib
-from collections.abc import Callable, Collection, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load as load_safetensors
 
-from rationales.errors import FileFormatError, InputError
-from rationales.explanation.eraser import from_eraser
+from rationales.errors import InputError
 from rationales.explanation.types import SPECIAL, Explanation, FloatArray, Provenance, Scores, Target, Token
-
-__all__ = ["Aggregate", "from_captum", "from_eraser", "from_inseq", "from_shap", "tokens_of"]
 
 Aggregate: TypeAlias = Literal["sum", "l2", "mean"]
 """How the dimensions of an embedding, or layers and heads, become one number."""
 
 
-def _array(values: Any, what: str) -> FloatArray:
+def as_array(values: Any, what: str) -> FloatArray:
+    """A tensor, an array or a list as an array; `what` names it in the error."""
     if hasattr(values, "detach"):
         values = values.detach().cpu()
         values = values.double() if hasattr(values, "double") else values  # NumPy has no bfloat16
@@ -41,7 +31,7 @@ def _array(values: Any, what: str) -> FloatArray:
         raise InputError(f"{what} must be numbers of one shape, got {type(values).__name__}: {error}") from error
 
 
-def _aggregated(values: FloatArray, how: Aggregate, axis: int) -> FloatArray:
+def aggregated(values: FloatArray, how: Aggregate, axis: int) -> FloatArray:
     """All axes from `axis` on become one number."""
     if values.ndim <= axis:
         return values
@@ -117,8 +107,8 @@ def from_captum(
         if len(attributions) != 1:
             raise InputError(f"the attributions of one input are wanted, got a tuple of {len(attributions)}")
         attributions = attributions[0]
-    values = _array(attributions, "attributions")
-    kept = None if keep is None else _array(keep, "keep").astype(bool).reshape(-1)
+    values = as_array(attributions, "attributions")
+    kept = None if keep is None else as_array(keep, "keep").astype(bool).reshape(-1)
     size = len(tokens) if kept is None else len(kept)
     if values.ndim > 1 and len(values) == 1 and (values.ndim > 2 or values.shape[1] == size != 1):
         values = values[0]
@@ -128,7 +118,7 @@ def from_captum(
             f"{len(values) if values.ndim else 1} attributions, of shape {values.shape}, for {size} {what}; "
             "one text is wanted, [T] or [T, d] with T the number of tokens, special ones included"
         )
-    scores = _aggregated(values, aggregate, axis=1)
+    scores = aggregated(values, aggregate, axis=1)
     params = dict(params or {}) | ({"aggregate": aggregate} if values.ndim == 2 else {})
     body = Scores(scores if kept is None else scores[kept])
     return Explanation(id, _tuple(texts), tuple(tokens), target, body, Provenance(method, params, model), checks or {})
@@ -167,16 +157,17 @@ def from_shap(
         raise InputError("tokens were given without the texts they belong to; give both")
     out = []
     for row, pieces in enumerate(data):
-        scores = _array(values[row], "SHAP values")
+        scores = as_array(values[row], "SHAP values")
         scores = scores[:, None] if scores.ndim == 1 else scores
         if scores.ndim != 2 or len(scores) != len(pieces):
             raise InputError(f"SHAP values of shape {scores.shape} for {len(pieces)} pieces (row {row})")
-        start = np.broadcast_to(_array(base if np.ndim(base) == 0 else base[row], "base values"), scores.shape[1:])
+        start = np.broadcast_to(as_array(base if np.ndim(base) == 0 else base[row], "base values"), scores.shape[1:])
         total = start + scores.sum(0)
         column, target = _shap_target(total, names, output, labels)
         checks = {"base_value": float(start[column])}
         if outputs is not None:
-            checks["additivity_error"] = float(abs(total[column] - _array(outputs[row], "outputs").reshape(-1)[column]))
+            own = as_array(outputs[row], "outputs").reshape(-1)[column]
+            checks["additivity_error"] = float(abs(total[column] - own))
         if tokens is not None and texts is not None:
             covered, parts = _tuple(texts[row]), tuple(tokens[row])
         else:
@@ -212,7 +203,7 @@ def _shap_target(total: FloatArray, names: Any, output: str | int | None, labels
 def _shap_tokens(
     pieces: Sequence[str], given: str | Sequence[str] | None, row: int
 ) -> tuple[tuple[str, ...], tuple[Token, ...]]:
-    spelt, tokens = _laid_out([piece.encode() or None for piece in pieces], pieces)
+    spelt, tokens = laid_out([piece.encode() or None for piece in pieces], pieces)
     if given is None:
         return (spelt,), tokens
     texts = _tuple(given)
@@ -225,7 +216,7 @@ def _shap_tokens(
     return texts, tuple(t if t.special else Token(t.text, 0, t.start + place, t.end + place) for t in tokens)
 
 
-def _laid_out(pieces: Sequence[bytes | None], names: Sequence[str], segment: int = 0) -> tuple[str, tuple[Token, ...]]:
+def laid_out(pieces: Sequence[bytes | None], names: Sequence[str], segment: int = 0) -> tuple[str, tuple[Token, ...]]:
     """The text that pieces of UTF-8 spell, and them as tokens of it; None is a special token.
 
     A piece may be a part of a character; it then lies on the whole of it.
@@ -245,151 +236,3 @@ def _laid_out(pieces: Sequence[bytes | None], names: Sequence[str], segment: int
         Token(name, SPECIAL, 0, 0) if piece is None else _token(text, segment, *span)
         for name, piece, span in zip(names, pieces, spans, strict=True)
     )
-
-
-_Speller: TypeAlias = Callable[[str], bytes]
-
-_PLACEHOLDER = re.compile(r"<[^<>\s]+>|\[[A-Z]+\]")  # <s>, </s>, <pad>, <|endoftext|>, [CLS] …
-_CONTENT = re.compile(r"<0x[0-9A-F]{2}>|<unk>|<mask>|\[UNK\]|\[MASK\]")  # … but these stand for some of the text
-# Byte-level tokenizers write visible bytes as they are, and the others as letters from U+0100 on: a space is Ġ
-_VISIBLE = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-_BYTE_OF = {chr(byte): byte for byte in _VISIBLE} | {
-    chr(0x100 + number): byte for number, byte in enumerate(sorted(set(range(0x100)) - set(_VISIBLE)))
-}
-
-
-def _byte_level(token: str) -> bytes:
-    return b"".join(bytes((_BYTE_OF[char],)) if char in _BYTE_OF else char.encode() for char in token)
-
-
-def _sentence_piece(token: str) -> bytes:
-    byte = re.fullmatch("<0x(..)>", token)
-    return bytes((int(byte[1], 16),)) if byte else token.replace("▁", " ").encode()
-
-
-def _word_piece(token: str) -> bytes:
-    return (token[2:] if token.startswith("##") else f" {token}").encode()
-
-
-def from_inseq(
-    source: Any,
-    *,
-    aggregate: Aggregate | None = None,
-    special: Collection[str] = (),
-    id: str = "",
-    method: str | None = None,
-    model: str | None = None,
-) -> list[Explanation]:
-    """What Inseq returns, or the path of the file that its `save` writes: one explanation per generated token.
-
-    The texts are what the model had read when it wrote the token: the source and what it had written so far, or the
-    prompt and what followed in one; what Inseq did not attribute is left out. They are spelt out of the tokens, of
-    which those like <…> or […], and those in `special`, are special. The target is the token written, its index the
-    token's id, with its probability if that is among the step scores; the other step scores are the checks. Embedding
-    dimensions are aggregated by `aggregate`, else as Inseq does: l2, and the mean for layers and heads. Ids are `id`,
-    the number of the sequence and the place of the token in it, such as "0-8".
-    """
-    output = _inseq_file(Path(source)) if isinstance(source, str | Path) else source
-    sequences, info = _field(output, "sequence_attributions"), _field(output, "info") or {}
-    if sequences is None:
-        raise FileFormatError(f"an output of Inseq, with sequence_attributions, is wanted; got {source!r:.200}")
-    spell = _speller(sequences, info)
-    options = info.get("attribution_args") or {}
-    params = {name: value for name, value in options.items() if isinstance(value, str | int | float)}
-    method = method or f"inseq:{info.get('attribution_method')}"
-    model = str(info.get("model_name") or "") if model is None else model
-    out = []
-    for number, sequence in enumerate(sequences):
-        kind = sequence.get("__instance_type__") if isinstance(sequence, Mapping) else type(sequence).__name__
-        arrays = {side: _field(sequence, f"{side}_attributions") for side in ("source", "target")}
-        raw = {side: _inseq_array(array) for side, array in arrays.items() if array is not None}
-        depth = min((array.ndim for array in raw.values()), default=0)
-        if depth < 2:
-            raise FileFormatError(f"sequence {number} of Inseq's output has no attributions of shape [tokens, steps]")
-        how = aggregate or ("mean" if depth > 3 or "MultiDimensional" in str(kind) else "l2")
-        scores = {side: _aggregated(array, how, axis=2) for side, array in raw.items()}
-        steps = {name: _inseq_array(array) for name, array in (_field(sequence, "step_scores") or {}).items()}
-        probabilities = steps.pop("probability", None)
-        names, ids = _names(sequence, "target"), [_field(token, "id") for token in _field(sequence, "target") or ()]
-        source_text, read = _spelt(_names(sequence, "source"), spell, special, segment=0)
-        target_text, written = _spelt(names, spell, special, segment=1 if "source" in scores else 0)
-        # The sequence's own attr_pos_start can be one too low where Inseq attributed a part of the target
-        start = int(info.get("attr_pos_start", _field(sequence, "attr_pos_start") or 0))
-        for column in range(min(array.shape[1] for array in scores.values())):
-            # Scores of the target are NaN from the token on that is being written
-            known = np.flatnonzero(~np.isnan(scores["target"][:, column])) if "target" in scores else np.empty(0)
-            place = int(known[-1]) + 1 if len(known) else start + column
-            if place >= len(names):
-                raise FileFormatError(
-                    f"sequence {number} of Inseq's output has {len(names)} tokens, but scores for more"
-                )
-            so_far = written[:place]
-            until = max((token.end for token in so_far), default=0)
-            seen = {"source": (source_text, read), "target": (target_text[:until], so_far)}
-            score = float("nan") if probabilities is None else probabilities[column]
-            out.append(
-                Explanation(
-                    f"{id}{number}-{place}",
-                    tuple(seen[side][0] for side in scores),
-                    tuple(token for side in scores for token in seen[side][1]),
-                    Target(ids[place], written[place].text or names[place], score),
-                    Scores(np.concatenate([array[: len(seen[side][1]), column] for side, array in scores.items()])),
-                    Provenance(method, params | ({"aggregate": how} if depth > 2 else {}), model),
-                    {name: values[column] for name, values in steps.items()},
-                )
-            )
-    return out
-
-
-def _inseq_file(path: Path) -> Any:
-    if not path.is_file():
-        raise InputError(f"no file at {path}: a file that Inseq saved is wanted")
-    raw = path.read_bytes()
-    try:
-        return json.loads(gzip.decompress(raw) if raw.startswith(b"\x1f\x8b") else raw)
-    except (ValueError, OSError, EOFError, zlib.error) as error:
-        raise FileFormatError(f"{path} is not a file that Inseq saved: {error}") from error
-
-
-def _field(thing: Any, name: str) -> Any:
-    """A field of an object of Inseq's, live or as its files hold it."""
-    return thing.get("attributes", thing).get(name) if isinstance(thing, Mapping) else getattr(thing, name, None)
-
-
-def _names(sequence: Any, side: str) -> list[str]:
-    return [str(_field(token, "token")) for token in _field(sequence, side) or ()]
-
-
-def _inseq_array(values: Any) -> FloatArray:
-    """A tensor, or what files hold: safetensors in base64."""
-    if not isinstance(values, str):
-        return _array(values, "attributions")
-    try:
-        return load_safetensors(base64.b64decode(values))["attribution"].astype(np.float64)
-    except (ValueError, KeyError, SafetensorError) as error:
-        raise FileFormatError(f"an array of Inseq's file is neither float32 nor float16: {error!r}") from error
-
-
-def _speller(sequences: Sequence[Any], info: Mapping[str, Any]) -> _Speller:
-    """How to read the tokens of a tokenizer, by the marks it leaves in them."""
-    names = [name for one in sequences for side in ("source", "target") for name in _names(one, side)]
-    if any("▁" in name for name in names):
-        return _sentence_piece
-    if any("Ġ" in name for name in names):
-        return _byte_level
-    # Bytes of a text without a space leave no mark; the text that Inseq was given tells them from whole words
-    spelt = b"".join(map(_byte_level, _names(sequences[0], "source"))) if len(sequences) else b""
-    return _byte_level if [spelt.decode(errors="replace")] == (info.get("input_texts") or [])[:1] else _word_piece
-
-
-def _spelt(
-    names: Sequence[str], spell: _Speller, special: Collection[str], segment: int
-) -> tuple[str, tuple[Token, ...]]:
-    pieces: list[bytes | None] = [
-        None if name in special or (_PLACEHOLDER.fullmatch(name) and not _CONTENT.fullmatch(name)) else spell(name)
-        for name in names
-    ]
-    if spell is not _byte_level:  # the others put a space before each word, the first too
-        first = next((number for number, piece in enumerate(pieces) if piece is not None), 0)
-        pieces[first : first + 1] = [piece and piece.removeprefix(b" ") for piece in pieces[first : first + 1]]
-    return _laid_out(pieces, names, segment)

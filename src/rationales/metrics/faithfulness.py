@@ -2,7 +2,7 @@
 
 Tokens are erased where the explanation points, or everywhere else, and the probability p(y) of the explained class
 is watched. Special tokens are never erased, except in one option of the normalised metrics. All are NaN for a text
-without tokens; those that compare probabilities are NaN for regressions where that makes no sense.
+without tokens and where a score is NaN; those that compare probabilities are NaN for regressions.
 
 Let r be the rationale: the best ⌈b · n⌉ of n tokens for each bin b, or the selection itself. Then p(y|r) is measured
 with everything else erased, p(y|x∖r) with the rationale erased, and p(y|∅) with all erased.
@@ -13,6 +13,7 @@ with everything else erased, p(y|x∖r) with the rationale erased, and p(y|∅) 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
@@ -50,8 +51,9 @@ def sufficiency(
 
     p(y|x) - p(y|r), averaged over bins (DeYoung et al., 2020).
     """
+    _check_choice("aopc", aopc, "mean", "n+1")
     found = outcomes(model, explanations, _all_but(_shares(explanations, bins), absolute), erasure)
-    return _averaged(found.whole[:, None] - found.erased, found, aopc)
+    return _averaged(found.whole[:, None] - found.erased, found, explanations, aopc)
 
 
 @metric("comprehensiveness", best="high", bodies=(Scores, Selection), needs=("model",))
@@ -69,8 +71,9 @@ def comprehensiveness(
 
     p(y|x) - p(y|x∖r), averaged over bins (DeYoung et al., 2020).
     """
+    _check_choice("aopc", aopc, "mean", "n+1")
     found = outcomes(model, explanations, _best(_shares(explanations, bins), absolute), erasure)
-    return _averaged(found.whole[:, None] - found.erased, found, aopc)
+    return _averaged(found.whole[:, None] - found.erased, found, explanations, aopc)
 
 
 @metric("normalised_sufficiency", best="high", bodies=(Scores, Selection), needs=("model",))
@@ -89,12 +92,15 @@ def normalised_sufficiency(
     """How much of the whole text's effect the rationale keeps, between 0 (that of no text) and 1.
 
     (S(r) - S₀) / (1 - S₀) clipped to [0, 1], with S(r) = 1 - max(0, p(y|x) - p(y|r)) and S₀ = S(∅) - eps; averaged over
-    bins (Carton et al., 2020; Chrysostomou and Aletras, 2022).
+    bins (Carton et al., 2020; Chrysostomou and Aletras, 2022). With eps = 0 also NaN where S(∅) = 1.
     """
+    _check_choice("aopc", aopc, "mean", "n+1")
+    _check_choice("baseline_specials", baseline_specials, "keep", "erase")
+    _check_eps(eps)
     found = outcomes(model, explanations, _all_but(_shares(explanations, bins), absolute, baseline_specials), erasure)
     kept, empty = _kept(found)
-    start = empty[:, None] - eps
-    return _averaged(np.clip((kept - start) / (1 - start), 0, 1), _only_probabilities(model, found), aopc)
+    values = _share(kept - empty + eps, 1 - empty + eps)
+    return _averaged(values, _only_probabilities(model, found), explanations, aopc)
 
 
 @metric("normalised_comprehensiveness", best="high", bodies=(Scores, Selection), needs=("model",))
@@ -113,11 +119,15 @@ def normalised_comprehensiveness(
     """How much of the whole text's effect goes with the rationale, between 0 and 1 (all that erasing everything does).
 
     max(0, p(y|x) - p(y|x∖r)) / (1 - S₀) clipped to [0, 1], S₀ as in `normalised_sufficiency`; averaged over bins
-    (Carton et al., 2020; Chrysostomou and Aletras, 2022).
+    (Carton et al., 2020; Chrysostomou and Aletras, 2022). With eps = 0 also NaN where S(∅) = 1.
     """
+    _check_choice("aopc", aopc, "mean", "n+1")
+    _check_choice("baseline_specials", baseline_specials, "keep", "erase")
+    _check_eps(eps)
     found = outcomes(model, explanations, _best(_shares(explanations, bins), absolute, baseline_specials), erasure)
     kept, empty = _kept(found)
-    return _averaged(np.clip((1 - kept) / (1 - empty[:, None] + eps), 0, 1), _only_probabilities(model, found), aopc)
+    values = _share(1 - kept, 1 - empty + eps)
+    return _averaged(values, _only_probabilities(model, found), explanations, aopc)
 
 
 @metric("log_odds", best="low", bodies=(Scores, Selection), needs=("model",))
@@ -137,7 +147,7 @@ def log_odds(
     found = outcomes(model, explanations, _best(_shares(explanations, bins), absolute), erasure)
     found = _only_probabilities(model, found)
     change = np.log(np.maximum(found.erased, 1e-12)) - np.log(np.maximum(found.whole, 1e-12))[:, None]
-    return _averaged(change, found, "mean")
+    return _averaged(change, found, explanations, "mean")
 
 
 @metric("decision_flip", best="high", bodies=(Scores,), needs=("model",))
@@ -160,7 +170,7 @@ def decision_flip(
         return chosen.keep[None]
 
     found = _only_probabilities(model, outcomes(model, explanations, best, erasure))
-    return np.where(np.isnan(found.whole) | (found.content == 0), np.nan, found.flipped[:, 0].astype(np.float64))
+    return np.where(found.defined, found.flipped[:, 0], np.nan)
 
 
 def _best(bins: Sequence[float], absolute: bool, empty: str | None = None) -> Callable[[Explanation], BoolArray]:
@@ -192,27 +202,41 @@ def _with_empty(explanation: Explanation, drop: BoolArray, empty: str | None) ->
 def _shares(explanations: Sequence[Explanation], bins: Sequence[float]) -> Sequence[float]:
     """The bins, or a single one where all are selections, which are their own rationale."""
     if not len(bins) or not all(0 < share <= 1 for share in bins):
-        raise InputError(f"bins must be shares between 0 and 1, got {tuple(bins)}")
+        raise InputError(f"bins must be shares above 0 and up to 1, got {tuple(bins)}")
     return bins if any(isinstance(item.body, Scores) for item in explanations) else (1.0,)
 
 
+def _check_choice(name: str, given: str, *allowed: str) -> None:
+    if given not in allowed:
+        raise InputError(f"{name} must be {' or '.join(allowed)}, got {given!r}")
+
+
+def _check_eps(eps: float) -> None:
+    if not 0 <= eps < 1:
+        raise InputError(f"eps must be from 0 to below 1, such as 1e-4; got {eps}")
+
+
 def _kept(found: Outcomes) -> tuple[FloatArray, FloatArray]:
-    """1 - max(0, p(y|x) - p(y|·)) of every version but the last, [N, V - 1], and of the last, the empty text, [N]."""
+    """1 - max(0, p(y|x) - p(y|·)) of all versions but the last, [N, V - 1], and of the last, the empty text, [N, 1]."""
     kept = 1 - np.maximum(0.0, found.whole[:, None] - found.erased)
-    return kept[:, :-1], kept[:, -1]
+    return kept[:, :-1], kept[:, -1:]
+
+
+def _share(part: FloatArray, whole: FloatArray) -> FloatArray:
+    """`part` / `whole` clipped to [0, 1]; NaN where `whole` is 0."""
+    return np.clip(part / np.where(whole > 0, whole, np.nan), 0, 1)
 
 
 def _only_probabilities(model: object, found: Outcomes) -> Outcomes:
-    """All NaN for a regression, whose output is no probability."""
-    if not getattr(model, "regression", False):
-        return found
-    return Outcomes(np.full_like(found.whole, np.nan), np.full_like(found.erased, np.nan), found.flipped, found.content)
+    """Nothing is defined for a regression, whose output is no probability."""
+    return replace(found, defined=np.zeros_like(found.defined)) if getattr(model, "regression", False) else found
 
 
-def _averaged(values: FloatArray, found: Outcomes, aopc: Literal["mean", "n+1"]) -> FloatArray:
-    """Over bins, [N, V] → [N]; NaN where the text has no tokens or the outcome is not defined."""
-    if aopc not in ("mean", "n+1"):
-        raise InputError(f"aopc must be mean or n+1, got {aopc!r}")
+def _averaged(
+    values: FloatArray, found: Outcomes, explanations: Sequence[Explanation], aopc: Literal["mean", "n+1"]
+) -> FloatArray:
+    """Over bins, [N, V] → [N]; NaN where the outcome is not defined."""
     bins = values.shape[1]
-    total = values.sum(1) / (bins + (aopc == "n+1" and bins > 1))  # of one bin there is no average
-    return np.where((found.content == 0) | np.isnan(found.whole), np.nan, total)
+    several = np.array([bins > 1 and isinstance(item.body, Scores) for item in explanations])
+    total = values.sum(1) / (bins + (several & (aopc == "n+1")))  # of one rationale there is no average
+    return np.where(found.defined, total, np.nan)

@@ -82,8 +82,9 @@ class SelfExplaining(Model, Protocol):
 def demand(model: object, needs: type, purpose: str) -> None:
     """Raise an error that names the missing methods unless `model` has the capability `needs`."""
     if not isinstance(model, needs):
-        wanted = sorted(name for base in needs.__mro__ for name in getattr(base, "__protocol_attrs__", ()))
-        missing = sorted({name for name in wanted if not hasattr(model, name)})
+        protocols = [base for base in needs.__mro__ if Model in base.__mro__]
+        wanted = {name for base in protocols for name in (*vars(base), *base.__annotations__) if name[0] != "_"}
+        missing = sorted(name for name in wanted if not hasattr(model, name))
         raise MissingCapability(
             f"{purpose} needs a {needs.__name__} model; {type(model).__name__} has no {', '.join(missing)}"
         )

@@ -22,15 +22,18 @@ SHOWN = 0.1
 
 
 def printable(text: str) -> str:
-    """Control characters, which could steer a terminal, become visible; line breaks become spaces."""
-    return "".join(
-        character
-        if unicodedata.category(character) not in ("Cc", "Cf", "Cs") or character in "\u200d\u200c"
-        else " "
-        if character in "\n\r\t"
-        else "\ufffd"
-        for character in text
-    )
+    """Control characters, which could steer a terminal, become visible; line breaks become spaces.
+
+    Each character becomes one character, so that offsets stay what they are.
+    """
+    return "".join(map(_printable, text))
+
+
+def _printable(character: str) -> str:
+    if character in "\n\r\t\u2028\u2029":
+        return " "
+    controls = unicodedata.category(character) in ("Cc", "Cf", "Cs") and character not in "\u200c\u200d"
+    return "\ufffd" if controls else character
 
 
 def headline(explanation: Explanation) -> str:
@@ -38,12 +41,12 @@ def headline(explanation: Explanation) -> str:
     target = explanation.target
     score = "" if np.isnan(target.score) else f" {target.score:.3f}"
     label = printable(target.label) or "no label"
-    return f"[{printable(explanation.id)}] {label}{score} · {explanation.provenance.method}"
+    return f"[{printable(explanation.id)}] {label}{score} · {printable(explanation.provenance.method)}"
 
 
 def coloured(explanation: Explanation) -> Text:
     """The texts with their words coloured by score, for a terminal."""
-    out = Text(headline(explanation) + "\n", style="dim")
+    out = Text().append(headline(explanation) + "\n", style="dim")
     words = explanation.words()
     styles = _styles(words)
     for segment, text in enumerate(words.texts):
@@ -60,8 +63,8 @@ def coloured(explanation: Explanation) -> Text:
 def _styles(words: Explanation) -> list[Style | None]:
     match words.body:
         case Scores(values=values):
-            largest = np.abs(values).max(initial=0.0)
-            return [_style(value / largest) if largest else None for value in values]
+            largest = np.abs(values[np.isfinite(values)]).max(initial=0.0) or 1.0
+            return [_style(share) for share in np.clip(values / largest, -1, 1).tolist()]
         case Selection(keep=keep):
             return [_style(1.0) if kept else None for kept in keep]
         case _:

@@ -13,8 +13,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from itertools import chain
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -45,22 +44,15 @@ def best_of(history: Sequence[Epoch]) -> Epoch:
     return max(history, key=lambda epoch: epoch.score)
 
 
-@dataclass(frozen=True)
 class Run:
     """A run in its directory. `identity` is what makes it this run, as plain JSON; another one is not continued."""
 
-    out: Path
-    identity: Mapping[str, Any]
-    overwrite: bool = False
-    _checkpoint: Path = field(init=False)
-    _last: Path = field(init=False)
-    _record: Path = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "identity", json.loads(json.dumps(dict(self.identity))))  # as it will be read back
-        object.__setattr__(self, "_checkpoint", self.out / "checkpoint")
-        object.__setattr__(self, "_last", self._checkpoint / "last.safetensors")
-        object.__setattr__(self, "_record", self.out / "rationales.json")
+    def __init__(self, out: Path, identity: Mapping[str, Any], *, overwrite: bool = False) -> None:
+        self.out, self.overwrite = out, overwrite
+        self.identity = json.loads(json.dumps(dict(identity)))  # as it will be read back
+        self._record = out / "rationales.json"
+        self._checkpoint = out / "checkpoint"
+        self._last = self._checkpoint / "last.safetensors"
 
     def finished(self) -> bool:
         """Whether the directory holds this very run, finished; an error if it holds something else."""
@@ -164,8 +156,9 @@ class Run:
 
 
 def _weights(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
-    """Parameters and buffers, each once, also where two names share one."""
-    for name, tensor in chain(module.named_parameters(), module.named_buffers()):
+    """What the module learns, each tensor once, also where two names share it."""
+    once = {id(tensor): (name, tensor) for name, tensor in module.state_dict(keep_vars=True).items()}
+    for name, tensor in once.values():
         yield f"module/{name}", tensor
 
 

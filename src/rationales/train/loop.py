@@ -20,9 +20,9 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import torch
-from accelerate import Accelerator
-from accelerate.state import AcceleratorState
-from accelerate.utils import DataLoaderConfiguration, DistributedType
+from accelerate import Accelerator  # type: ignore[import-untyped]
+from accelerate.state import AcceleratorState  # type: ignore[import-untyped]
+from accelerate.utils import DataLoaderConfiguration, DistributedType  # type: ignore[import-untyped]
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from torch import Tensor, nn
@@ -58,7 +58,15 @@ class Settings:
     overwrite: bool = option(False, "Start anew, whatever the output directory holds.")
 
     def __post_init__(self) -> None:
-        least = {"epochs": 1, "batch_size": 1, "patience": 0, "seed": 0, "learning_rate": 0, "weight_decay": 0, "clip": 0}
+        least = {
+            "epochs": 1,
+            "batch_size": 1,
+            "patience": 0,
+            "seed": 0,
+            "learning_rate": 0,
+            "weight_decay": 0,
+            "clip": 0,
+        }
         for name, bound in least.items():
             if not bound <= getattr(self, name) < math.inf:
                 raise InputError(f"{name} must be a number from {bound} up, got {getattr(self, name)}")
@@ -67,10 +75,10 @@ class Settings:
         if self.precision not in get_args(Precision):
             raise InputError(f"precision must be one of {', '.join(get_args(Precision))}; got {self.precision!r}")
 
-    def run(self, recipe: str, **facts: Any) -> Run:
-        """The run these settings make, with further facts (plain JSON) that make it this run and no other."""
+    def run(self, recipe: str, facts: Mapping[str, Any]) -> Run:
+        """The run that these settings make of a recipe, with further facts that tell it from others (plain JSON)."""
         config = {key: value for key, value in asdict(self).items() if key not in ("out", "overwrite")}
-        return Run(Path(self.out), {"recipe": recipe, "config": config, **facts}, self.overwrite)
+        return Run(Path(self.out), {"recipe": recipe, "config": config, **facts}, overwrite=self.overwrite)
 
 
 class Buckets(Sampler[list[int]]):
@@ -111,6 +119,8 @@ def session(settings: Settings) -> Iterator[Accelerator]:
             accelerator = Accelerator(mixed_precision=settings.precision, dataloader_config=shared)
         except ValueError as error:
             raise InputError(f"precision {settings.precision!r} cannot be had here: {error}") from error
+        if settings.precision == "fp16" and accelerator.device.type == "cpu":  # Accelerate would go on without it
+            raise InputError("precision fp16 needs an accelerator, and there is none; use bf16 or no")
         if accelerator.distributed_type in (DistributedType.FSDP, DistributedType.DEEPSPEED):
             raise InputError("each device holds a whole model here; run accelerate launch without FSDP or DeepSpeed")
         if settings.batch_size % accelerator.num_processes:
@@ -121,7 +131,6 @@ def session(settings: Settings) -> Iterator[Accelerator]:
         with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
             torch.manual_seed(settings.seed)
             yield accelerator
-        accelerator.free_memory()
     finally:
         if ours:
             AcceleratorState._reset_state()
@@ -155,8 +164,7 @@ def fit(
     batches = Buckets(lengths, settings.batch_size, settings.seed)
     steps = len(batches)
     optimizer = AdamW(_groups(objective, settings, rate))
-    loader: Any = DataLoader(range(len(lengths)), batch_sampler=batches, collate_fn=list)  # type: ignore[arg-type]
-    module, stepper, loader = accelerator.prepare(objective, optimizer, loader)
+    module, stepper, loader = accelerator.prepare(objective, optimizer, _loader(batches))
     if accelerator.is_main_process:
         run.prepare()
     accelerator.wait_for_everyone()
@@ -177,16 +185,13 @@ def fit(
                 factor = _schedule(epoch * steps + number - 1, settings.epochs * steps, settings.warmup)
                 for group in optimizer.param_groups:
                     group["lr"] = group["highest"] * factor
-                loss = _loss(module, rows)
-                accelerator.backward(loss)
-                if settings.clip:
-                    accelerator.clip_grad_norm_(module.parameters(), settings.clip)
-                stepper.step()
-                stepper.zero_grad()
-                total += loss.detach()
+                total += _step(accelerator, module, stepper, rows, settings.clip)
+                show(epoch * steps + number, rate=optimizer.param_groups[0]["lr"])
                 if number % _READ_LOSS_EVERY == 0 or number == steps:
-                    mean = _finite(float(accelerator.reduce(total, "mean")) / number, epoch, number)
-                show(epoch * steps + number, loss=mean, rate=optimizer.param_groups[0]["lr"])
+                    mean = float(accelerator.reduce(total, "mean")) / number
+                    show(epoch * steps + number, loss=mean)
+                    if not math.isfinite(mean):
+                        raise ModelError(f"the loss became {mean} in epoch {epoch + 1}; use a lower learning_rate")
             module.eval()
             reached = evaluate()
             history.append(Epoch(epoch + 1, mean, reached, time.perf_counter() - began))
@@ -204,9 +209,8 @@ def fit(
 def gathered(
     accelerator: Accelerator, compute: Callable[[list[int]], Tensor], lengths: Sequence[int], batch_size: int
 ) -> Tensor:
-    """`compute(rows)`, [n, …], over all rows without gradients; the devices share the work. Results in order, [N, …]."""
-    loader: Any = DataLoader(range(len(lengths)), batch_sampler=Buckets(lengths, batch_size), collate_fn=list)  # type: ignore[arg-type]
-    loader = accelerator.prepare_data_loader(loader)
+    """`compute(rows)`, [n, …], over all rows, in order, [N, …]: without gradients, the work shared by all devices."""
+    loader = accelerator.prepare_data_loader(_loader(Buckets(lengths, batch_size)))
     order, values = [], []
     with torch.no_grad(), accelerator.autocast():
         for rows in loader:
@@ -215,6 +219,10 @@ def gathered(
             order.append(some_rows)
             values.append(some_values)
     return torch.cat(values)[torch.argsort(torch.cat(order))].cpu()
+
+
+def _loader(batches: Buckets) -> Any:
+    return DataLoader(range(len(batches.lengths)), batch_sampler=batches, collate_fn=list)  # type: ignore[arg-type]
 
 
 def _groups(module: nn.Module, settings: Settings, rate: Callable[[str], float] | None) -> list[dict[str, Any]]:
@@ -240,42 +248,35 @@ def _schedule(step: int, steps: int, warmup: float) -> float:
     return (step + 1) / rising if step < rising else (steps - step) / (steps - rising)
 
 
-def _loss(module: nn.Module, rows: list[int]) -> Tensor:
+def _step(accelerator: Accelerator, module: nn.Module, optimizer: Any, rows: list[int], clip: float) -> Tensor:
+    """One step of the optimiser; returns the loss, not yet read from the device."""
     try:
         loss: Tensor = module(rows)
+        accelerator.backward(loss)
     except torch.OutOfMemoryError as error:
         raise ModelError(
             f"a batch of {len(rows)} texts does not fit in memory; use a smaller batch_size or max_length"
         ) from error
-    return loss
-
-
-def _finite(loss: float, epoch: int, step: int) -> float:
-    if not math.isfinite(loss):
-        raise ModelError(
-            f"the loss is {loss} in epoch {epoch + 1} at step {step}; use a lower learning_rate or precision no"
-        )
-    return loss
+    if clip:
+        accelerator.clip_grad_norm_(module.parameters(), clip)
+    optimizer.step()
+    optimizer.zero_grad()
+    return loss.detach()
 
 
 @contextmanager
 def _progress(accelerator: Accelerator, steps: int, score: str) -> Iterator[Callable[..., None]]:
     """A bar on standard error, if that is a terminal."""
     console = Console(stderr=True)
-    shown: dict[str, float | None] = {"loss": None, "rate": None, "dev": None}
-    columns = (
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.description}"),
-        TimeRemainingColumn(),
-    )
-    names: Mapping[str, str] = {"loss": "loss {:.3f}", "rate": "learning rate {:.1e}", "dev": f"dev {score} {{:.3f}}"}
+    forms = {"loss": "loss {:.3f}", "rate": "learning rate {:.1e}", "dev": f"dev {score} {{:.3f}}"}
+    shown: dict[str, float] = {}
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
     with Progress(*columns, console=console, disable=not (console.is_terminal and accelerator.is_main_process)) as bar:
         task = bar.add_task("", total=steps)
 
         def show(step: int, **values: float) -> None:
             shown.update(values)
-            text = "  ".join(names[key].format(value) for key, value in shown.items() if value is not None)
+            text = "  ".join(form.format(shown[key]) for key, form in forms.items() if key in shown)
             bar.update(task, completed=step, description=text)
 
         yield show

@@ -1,0 +1,125 @@
+"""Files of measured figures: `results/<table>.json`, and a Markdown table drawn from it.
+
+Nothing in `results/` is written by hand. A file says which command made it, from which commit, with which
+versions, on which hardware and with which seeds; one row for each figure.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+PACKAGES = ("rationales", "torch", "transformers", "captum", "numpy")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure. `paper` is the published value where there is one; None where a field does not apply."""
+
+    metric: str
+    mean: float
+    method: str | None = None
+    explainer: str | None = None
+    data: str | None = None
+    train: str | None = None
+    model: str | None = None
+    std: float | None = None
+    n: int | None = None
+    paper: float | None = None
+    note: str | None = None
+
+
+def write(table: str, rows: Sequence[Row], *, seeds: Sequence[int], directory: Path = Path("results")) -> Path:
+    """Write `<table>.json` and `<table>.md`; the command is the one that is running."""
+    directory.mkdir(parents=True, exist_ok=True)
+    content = {
+        "table": table,
+        "command": " ".join(["python", *sys.argv]),
+        "commit": _commit(),
+        "versions": {"python": platform.python_version(), **_versions()},
+        "hardware": hardware(),
+        "seeds": list(seeds),
+        "rows": [asdict(row) for row in rows],
+    }
+    path = directory / f"{table}.json"
+    _replace(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+    _replace(directory / f"{table}.md", markdown(content))
+    return path
+
+
+def markdown(content: dict[str, Any]) -> str:
+    """The table for people: only the columns that say something."""
+    rows = content["rows"]
+    columns = [name for name in Row.__dataclass_fields__ if any(row[name] is not None for row in rows)]
+    order: list[str] = [name for name in ("method", "explainer", "data", "train", "model", "metric") if name in columns]
+    order += [name for name in columns if name not in order]
+    lines = ["| " + " | ".join(order) + " |", "|" + "---|" * len(order)]
+    lines += ["| " + " | ".join(_cell(row[name]) for name in order) + " |" for row in rows]
+    machine = ", ".join(f"{name} {value}" for name, value in content["hardware"].items())
+    versions = ", ".join(f"{name} {value}" for name, value in content["versions"].items())
+    head = f"# {content['table']}\n\n`{content['command']}`, commit {content['commit']}, seeds {content['seeds']}.\n"
+    return f"{head}{machine}.\n{versions}.\n\n" + "\n".join(lines) + "\n"
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _commit() -> str:
+    """The commit the code is at, with "+" behind it if files of the package differ from it."""
+    here = Path(__file__).parent
+    try:
+        commit = _git(here, "rev-parse", "--short", "HEAD")
+        return commit + ("+" if _git(here, "status", "--porcelain", "--", str(here)) else "")
+    except (OSError, subprocess.CalledProcessError):
+        return os.environ.get("RATIONALES_COMMIT", "unknown")
+
+
+def _git(where: Path, *arguments: str) -> str:
+    done = subprocess.run(["git", "-C", str(where), *arguments], check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def hardware() -> dict[str, Any]:
+    """Processor, cores, memory, and the accelerator if PyTorch is there and sees one."""
+    described: dict[str, Any] = {"processor": _processor(), "cores": os.cpu_count()}
+    if hasattr(os, "sysconf"):
+        described["memory_gib"] = round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30)
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available():
+        described["accelerator"] = torch.cuda.get_device_name()
+    return described
+
+
+def _processor() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def _replace(path: Path, text: str) -> None:
+    beside = path.with_name(f".{path.name}.tmp")
+    beside.write_text(text, encoding="utf-8")
+    beside.replace(path)

@@ -1,0 +1,164 @@
+"""Fine-tune a pretrained encoder as a classifier (labels are class names or indices) or as a regressor (numbers).
+
+    from rationales.train.classifier import Config, train
+
+    train(Config(out=Path("model"), epochs=3), train_data, dev_data)
+
+It takes single texts and pairs, and leaves a directory that `rationales.models.load` and `from_pretrained` of
+Transformers read. On several devices: `accelerate launch` the same script.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy, mse_loss
+from transformers import AutoModelForSequenceClassification, AutoTokenizer
+from transformers.utils import logging as transformers_logging
+
+from rationales.data.example import Example
+from rationales.errors import InputError, ModelError
+from rationales.models import TransformersClassifier, embedded_encoder
+from rationales.models.transformers_classifier import cut_message
+from rationales.registry import option
+from rationales.train.labels import METRICS, SCORES, Metric, Part, read_task
+from rationales.train.loop import Settings, fit, gathered, session
+
+_ENCODED_AT_ONCE = 1024
+
+
+@dataclass(frozen=True)
+class Config(Settings):
+    """Fine-tune a pretrained encoder as a classifier or a regressor."""
+
+    encoder: str = option("", "Directory or hub name of the pretrained model; empty: the embedded MiniLM.")
+    max_length: int | None = option(None, "Tokens at which texts are cut; none: as many as the encoder takes.")
+    head_learning_rate: float | None = option(None, "Learning rate of the layers on top; none: that of the encoder.")
+    metric: Metric = option("auto", "Dev score: accuracy, macro_f1 or pearson; auto: accuracy, or pearson for numbers.")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.metric not in METRICS:
+            raise InputError(f"metric must be one of {', '.join(METRICS)}; got {self.metric!r}")
+        if self.head_learning_rate is not None and not self.head_learning_rate >= 0:
+            raise InputError(f"head_learning_rate must be a number from 0 up, got {self.head_learning_rate}")
+
+
+def train(
+    config: Config,
+    train_data: Iterable[Example],
+    dev_data: Iterable[Example],
+    *,
+    labels: Sequence[str] | None = None,
+) -> Path:
+    """Train, keep the best epoch by its dev score, and return the directory of the model.
+
+    `labels` are the class names in order, where the data do not have them; see `read_task` for what labels may be.
+    """
+    task = read_task(train_data, dev_data, labels)
+    metric = task.metric(config.metric)
+    run = config.run("classifier", {"metric": metric, **task.facts()})
+    with session(config) as accelerator:
+        if run.finished():
+            return run.out
+        model = _pretrained(config, task.names)
+        lengths = _lengths(model, task.train, "training", warn=accelerator.is_main_process)
+        dev_lengths = _lengths(model, task.dev, "dev", warn=accelerator.is_main_process)
+
+        def evaluate() -> float:
+            logits = gathered(
+                accelerator, lambda rows: _logits(model, task.dev, rows), dev_lengths, 4 * config.batch_size
+            )
+            return SCORES[metric](logits, task.dev.targets)
+
+        def save(directory: Path) -> None:
+            with _quiet():
+                model.save_pretrained(directory)
+
+        def rate(parameter: str) -> float:
+            inside = parameter.startswith(f"network.{model.model.base_model_prefix}.")
+            return config.learning_rate if inside or config.head_learning_rate is None else config.head_learning_rate
+
+        objective = Objective(model, task.train)
+        fit(config, run, accelerator, objective, lengths, evaluate=evaluate, save=save, score=metric, rate=rate)
+    return run.out
+
+
+class Objective(nn.Module):
+    """Cross-entropy of classes, or squared error of numbers, averaged over rows of the training data."""
+
+    def __init__(self, model: TransformersClassifier, part: Part) -> None:
+        super().__init__()
+        self.model, self.part = model, part
+        self.network = model.model  # a module of its own, so that its parameters are found
+
+    def forward(self, rows: list[int]) -> Tensor:
+        logits = _logits(self.model, self.part, rows)
+        targets = self.part.targets[rows].to(logits.device)
+        return mse_loss(logits.squeeze(-1), targets) if self.model.regression else cross_entropy(logits, targets)
+
+
+def _logits(model: TransformersClassifier, part: Part, rows: list[int]) -> Tensor:
+    return model.logits(model.encode([part.examples[row] for row in rows], warn=False))
+
+
+def _pretrained(config: Config, names: tuple[str, ...]) -> TransformersClassifier:
+    """The encoder with a new layer on top for these classes, or for one number."""
+    source = config.encoder or embedded_encoder()
+    names = names or ("value",)
+    try:
+        with _quiet(bars=not Path(source).is_dir()):  # a download may be worth watching
+            network, report = AutoModelForSequenceClassification.from_pretrained(
+                source,
+                num_labels=len(names),
+                id2label=dict(enumerate(names)),
+                label2id={name: number for number, name in enumerate(names)},
+                problem_type="regression" if len(names) == 1 else "single_label_classification",
+                ignore_mismatched_sizes=True,  # a classifier of other classes gets a new layer on top
+                dtype=torch.float32,
+                output_loading_info=True,
+            )
+            tokenizer = AutoTokenizer.from_pretrained(source)
+    except (OSError, ValueError) as error:
+        raise ModelError(f"no pretrained model could be loaded from {source}: {error}") from error
+    inside = f"{network.base_model_prefix}."
+    lost = sorted(key for key in report["missing_keys"] if key.startswith(inside) and ".pooler." not in key)
+    if lost:
+        warnings.warn(
+            f"{source} lacks {len(lost)} weights of {type(network).__name__}, such as {lost[0]}", stacklevel=3
+        )
+    return TransformersClassifier(network, tokenizer, name=str(source), max_length=config.max_length)
+
+
+def _lengths(model: TransformersClassifier, part: Part, what: str, *, warn: bool) -> list[int]:
+    """Tokens of each text; says how many texts had to be cut."""
+    lengths: list[int] = []
+    cut = 0
+    for start in range(0, len(part.examples), _ENCODED_AT_ONCE):
+        batch = model.encode(part.examples[start : start + _ENCODED_AT_ONCE], warn=False)
+        lengths += batch.lengths.tolist()
+        cut += sum(source.cut for source in batch.sources)
+    if cut and warn:
+        warnings.warn(f"{what} data: {cut_message(cut, len(lengths), model.max_length)}", stacklevel=3)
+    return lengths
+
+
+@contextmanager
+def _quiet(*, bars: bool = False) -> Iterator[None]:
+    """Transformers without its report of new layers, which are expected here, and without its bars."""
+    level, had_bars = transformers_logging.get_verbosity(), transformers_logging.is_progress_bar_enabled()
+    transformers_logging.set_verbosity_error()
+    if not bars:
+        transformers_logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        transformers_logging.set_verbosity(level)
+        if had_bars:
+            transformers_logging.enable_progress_bar()
