@@ -331,13 +331,19 @@ def test_a_regression_has_no_probabilities(options):
     assert comprehensiveness(model, made, bins=(0.25,)) == pytest.approx([whole - without], abs=1e-6)
 
 
-def test_log_odds_of_a_probability_of_zero_are_finite(monkeypatch):
+@pytest.mark.parametrize(("sure_of", "expected"), [("whole", math.log(1e12 / 3)), ("erased", math.log(3 / 1e12))])
+def test_log_odds_of_a_probability_of_zero_are_finite(monkeypatch, sure_of, expected):
     model = TransformersClassifier(network("bert"), tokenizer())
     sure = torch.tensor([[200.0, 0.0, -200.0]])
-    monkeypatch.setattr(model, "logits", lambda batch: sure.expand(len(batch), -1) * (batch.lengths > 3)[:, None])
+
+    def logits(batch):
+        whole = batch.lengths == 4
+        return sure * (whole if sure_of == "whole" else ~whole)[:, None]
+
+    monkeypatch.setattr(model, "logits", logits)
     given = explanation_of(model, ["bad soup"], np.array([2.0, 1.0]))
     values = log_odds(model, [replace(given, target=Target(2, ""))], bins=(0.5,), erasure="delete")
-    assert values == pytest.approx([math.log(1 / 3) - math.log(1e-12)])
+    assert values == pytest.approx([expected])
 
 
 def test_a_flip_is_a_change_of_logits_even_where_probabilities_are_all_one(monkeypatch):

@@ -93,7 +93,8 @@ def explain(
         examples = list(_given(texts, pair))[:limit]
     loaded = models.load(model, device=device, max_length=max_length)
     chosen = int(target) if target is not None and target.isdigit() and target not in loaded.labels else target
-    found = run.explained(loaded, examples, explainer, target=chosen)
+    prints_to_screen = out is None and sys.stdout.isatty()  # where a bar would be in the way
+    found = run.explained(loaded, examples, explainer, target=chosen, progress=False if prints_to_screen else None)
     if out is None:
         for explanation in found:
             _print(explanation, as_json)

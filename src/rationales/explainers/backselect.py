@@ -11,6 +11,9 @@ from rationales.explainers.base import Explainer, explainers
 from rationales.models import Batch, Erasure, Model, Output, chosen, erased_logits
 from rationales.registry import option
 
+ROUNDING = 1e-6
+"""Outputs that differ by less count as equal."""
+
 
 def backselect(
     model: Model, batch: Batch, targets: Tensor, *, erasure: Erasure = "delete", output: Output = "probability"
@@ -25,8 +28,11 @@ def backselect(
         outcome = chosen(model, erased_logits(model, batch, rows, drop, erasure), targets[rows], output)
         table = torch.full(left.shape, -torch.inf, device=outcome.device, dtype=outcome.dtype)
         table[rows, columns] = outcome
-        # The last of equals goes first, so that ties leave the beginning of a text, as other rankings do.
-        least_missed = batch.width - 1 - table.flip(-1).argmax(-1)
+        # The last of equals goes first, so that ties leave the beginning of a text, as other rankings do. Equal up to
+        # rounding, that is: of two equal words side by side it makes no difference which one goes.
+        best = table.amax(-1, keepdim=True)
+        equal = table >= best - ROUNDING * best.abs().clamp(min=1.0)
+        least_missed = batch.width - 1 - equal.flip(-1).int().argmax(-1)
         going = left.any(-1)
         scores[everyone[going], least_missed[going]] = float(number)
         left[everyone[going], least_missed[going]] = False

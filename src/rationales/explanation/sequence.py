@@ -159,6 +159,7 @@ def _numbers(array: NDArray[Any]) -> list[Any]:
 
 
 def to_json(explanation: Explanation) -> dict[str, Any]:
+    """One explanation as plain JSON; see the top of this file."""
     target, made = explanation.target, explanation.provenance
     return {
         "id": explanation.id,

@@ -124,7 +124,7 @@ class Batch:
         ]
 
 
-def erase(batch: Batch, drop: Tensor, how: Erasure, *, mask_id: int | None, pad_id: int) -> Batch:
+def erase(batch: Batch, drop: Tensor, how: Erasure, *, mask_id: int | None, pad_id: int | None) -> Batch:
     """The batch without the tokens `drop` [B, T]; padding in `drop` is ignored. See `Erasure` for what that means."""
     drop = drop & batch.keep
     match how:
@@ -135,11 +135,15 @@ def erase(batch: Batch, drop: Tensor, how: Erasure, *, mask_id: int | None, pad_
                 )
             return replace(batch, ids=batch.ids.masked_fill(drop, mask_id), sources=())
         case "pad":
+            if pad_id is None:
+                raise InputError(
+                    "this tokenizer has no padding token, so erasure='pad' means nothing; use delete, mask or zero"
+                )
             return replace(batch, ids=batch.ids.masked_fill(drop, pad_id), sources=())
         case "zero":
             return replace(batch, zeroed=drop if batch.zeroed is None else batch.zeroed | drop, sources=())
         case "delete":
-            return _compacted(batch, batch.keep & ~drop, pad_id)
+            return _compacted(batch, batch.keep & ~drop, pad_id or 0)
     raise InputError(f"erasure must be delete, mask, pad or zero, got {how!r}")
 
 

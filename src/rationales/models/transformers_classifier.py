@@ -18,6 +18,7 @@ from transformers import (
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
+from transformers.utils import logging as transformers_logging
 
 from rationales.data.example import Example
 from rationales.errors import InputError, MissingCapability, ModelError
@@ -85,8 +86,7 @@ class TransformersClassifier:
             )
         self.max_length = self._checked_length(max_length)
         self.budget = budget or default_budget(model)
-        pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else model.config.pad_token_id
-        self._pad_id: int = 0 if pad is None else int(pad)
+        self._pad_id: int | None = model.config.pad_token_id if tokenizer.pad_token_id is None else tokenizer.pad_token_id
 
     @classmethod
     def from_pretrained(
@@ -103,6 +103,8 @@ class TransformersClassifier:
     ) -> TransformersClassifier:
         """From a directory or a hub name."""
         common: dict[str, Any] = {"revision": revision, "trust_remote_code": trust_remote_code}
+        if not Path(source).exists() and (Path(source).is_absolute() or str(source).startswith(".")):
+            raise ModelError(f"there is no directory {source}")
         try:
             config = AutoConfig.from_pretrained(source, **common)
             architectures = config.architectures or []
@@ -111,8 +113,9 @@ class TransformersClassifier:
                     f"{source} holds {', '.join(architectures) or 'no known architecture'}, not a trained classifier. "
                     "Train one on it: rationales train classifier --encoder " + str(source)
                 )
-            model = AutoModelForSequenceClassification.from_pretrained(source, dtype=dtype, **common)
-            tokenizer = AutoTokenizer.from_pretrained(source, **common)
+            with quiet_transformers(bars=not Path(source).is_dir()):  # a download may be worth watching
+                model = AutoModelForSequenceClassification.from_pretrained(source, dtype=dtype, **common)
+                tokenizer = AutoTokenizer.from_pretrained(source, **common)
         except (OSError, ValueError) as error:
             raise ModelError(f"no classifier could be loaded from {source}: {error}") from error
         model.to(device or best_device()).eval()
@@ -146,6 +149,8 @@ class TransformersClassifier:
             raise InputError(f"{cut} text(s) are longer than {self.max_length} tokens, the first is {first!r}")
         if cut and warn:
             warnings.warn(cut_message(cut, len(rows), self.max_length), stacklevel=2)
+        if any(len(ids) > self.max_length for _, ids, _ in rows):
+            raise InputError(f"max_length is {self.max_length}, which is less than the special tokens of a text take")
         empty = next((row.example.id for row, ids, _ in rows if not ids), None)
         if empty is not None:
             raise InputError(
@@ -156,7 +161,7 @@ class TransformersClassifier:
             [ids for _, ids, _ in rows],
             [[token.segment for token in row.tokens] for row, _, _ in rows],
             [types for _, _, types in rows] if self._takes_types else None,
-            pad_id=self._pad_id,
+            pad_id=self._pad_id or 0,
             side=self.padding,
             sources=tuple(row for row, _, _ in rows),
         ).to(self.device)
@@ -321,6 +326,21 @@ def _position_offset(model: PreTrainedModel) -> int:
         if name.endswith("position_embeddings") and isinstance(module, nn.Embedding):
             return 0 if module.padding_idx is None else module.padding_idx + 1
     return 0
+
+
+@contextmanager
+def quiet_transformers(*, bars: bool = False) -> Iterator[None]:
+    """Transformers without its report of new layers and, unless `bars`, without its progress bars."""
+    level, had_bars = transformers_logging.get_verbosity(), transformers_logging.is_progress_bar_enabled()
+    transformers_logging.set_verbosity_error()
+    if not bars:
+        transformers_logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        transformers_logging.set_verbosity(level)
+        if had_bars:
+            transformers_logging.enable_progress_bar()
 
 
 def cut_message(cut: int, total: int, length: int) -> str:

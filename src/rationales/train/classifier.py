@@ -11,8 +11,7 @@ Transformers read. On several devices: `accelerate launch` the same script.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,12 +19,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, mse_loss
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
-from transformers.utils import logging as transformers_logging
 
 from rationales.data.example import Example
 from rationales.errors import InputError, ModelError
 from rationales.models import TransformersClassifier, embedded_encoder
-from rationales.models.transformers_classifier import cut_message
+from rationales.models.transformers_classifier import cut_message, quiet_transformers
 from rationales.registry import option
 from rationales.train.labels import METRICS, SCORES, Metric, Part, read_task
 from rationales.train.loop import Settings, fit, gathered, session
@@ -78,7 +76,7 @@ def train(
             return SCORES[metric](logits, task.dev.targets)
 
         def save(directory: Path) -> None:
-            with _quiet():
+            with quiet_transformers():
                 model.save_pretrained(directory)
 
         def rate(parameter: str) -> float:
@@ -113,7 +111,7 @@ def _pretrained(config: Config, names: tuple[str, ...]) -> TransformersClassifie
     source = config.encoder or embedded_encoder()
     names = names or ("value",)
     try:
-        with _quiet(bars=not Path(source).is_dir()):  # a download may be worth watching
+        with quiet_transformers(bars=not Path(source).is_dir()):  # a download may be worth watching
             network, report = AutoModelForSequenceClassification.from_pretrained(
                 source,
                 num_labels=len(names),
@@ -147,18 +145,3 @@ def _lengths(model: TransformersClassifier, part: Part, what: str, *, warn: bool
     if cut and warn:
         warnings.warn(f"{what} data: {cut_message(cut, len(lengths), model.max_length)}", stacklevel=3)
     return lengths
-
-
-@contextmanager
-def _quiet(*, bars: bool = False) -> Iterator[None]:
-    """Transformers without its report of new layers, which are expected here, and without its bars."""
-    level, had_bars = transformers_logging.get_verbosity(), transformers_logging.is_progress_bar_enabled()
-    transformers_logging.set_verbosity_error()
-    if not bars:
-        transformers_logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        transformers_logging.set_verbosity(level)
-        if had_bars:
-            transformers_logging.enable_progress_bar()

@@ -195,9 +195,9 @@ def fit(
             module.eval()
             reached = evaluate()
             history.append(Epoch(epoch + 1, mean, reached, time.perf_counter() - began))
-            log.info("epoch %d of %d: loss %.4f, dev %s %.4f", epoch + 1, settings.epochs, mean, score, reached)
             show((epoch + 1) * steps, dev=reached)
             if accelerator.is_main_process:
+                log.info("epoch %d of %d: loss %.4f, dev %s %.4f", epoch + 1, settings.epochs, mean, score, reached)
                 state = {} if accelerator.scaler is None else accelerator.scaler.state_dict()
                 run.store(history, objective, optimizer, state, save)
             accelerator.wait_for_everyone()

@@ -224,7 +224,7 @@ def _review(style: _Style, index: int) -> Example:
     }
     text, spans = read(" ".join(_sentences(rng, style, polarity)))
     noun, opinion = spans[f"{style.aspect}-noun"], spans[style.aspect]
-    rationale: Span = opinion if style.evidence == "opinion" else (min(noun[0], opinion[0]), max(noun[1], opinion[1]))
+    rationale: Span = opinion if style.evidence == "opinion" else (noun[0], opinion[1])
     thing, verdict = (text[start:end] for start, end in (noun, opinion))
     return Example(
         id=f"reviews-{style.aspect}-{style.seed}-{index}",
