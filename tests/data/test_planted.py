@@ -17,6 +17,7 @@ import pytest
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 
+from rationales.data import load
 from rationales.data.example import Example
 from rationales.data.gold import gold_alignment, gold_selection, gold_sentences
 from rationales.data.planted import ASPECTS, PAIR_LABELS, REVIEW_LABELS, pairs, reviews
@@ -339,3 +340,14 @@ def test_the_docs_page_is_true():
     failed, tried = doctest.testfile(str(page), module_relative=False)
     assert tried > 10
     assert failed == 0
+
+
+def test_planted_sets_load_by_name_with_all_that_is_known_of_them():
+    dev = load("planted-pairs", split="validation", limit=4)
+    assert dev.labels == PAIR_LABELS
+    assert [dev.name, len(list(dev)), len(list(dev))] == ["planted-pairs", 4, 4]
+    assert list(dev) == list(pairs(4, seed=1))
+    train, test = (load("planted-reviews", split=split) for split in ("train", "test"))
+    assert not {example.texts for example in train} & {example.texts for example in test}
+    with pytest.raises(InputError, match="planted-reviews"):
+        load("planted-reviews", split="nope")

@@ -31,7 +31,9 @@ def exact(kind: str = "bert", **options: Any) -> TransformersClassifier:
     return model
 
 
-def explain(explainer: Explainer, model: TransformersClassifier, examples: Sequence[Example] = SOME, target: Any = None):  # type: ignore[no-untyped-def]
+def explain(
+    explainer: Explainer, model: TransformersClassifier, examples: Sequence[Example] = SOME, target: Any = None
+):  # type: ignore[no-untyped-def]
     return explainer(model, model.encode(examples), target)
 
 
@@ -52,13 +54,17 @@ class Text:
         encoding = model.tokenizer(*example.texts)
         self.network, self.tokenizer = model.model, model.tokenizer
         self.ids: list[int] = encoding["input_ids"]
-        self.types: list[int] | None = encoding.get("token_type_ids") if "bert" in type(model.model).__name__.lower() else None
+        self.types: list[int] | None = (
+            encoding.get("token_type_ids") if "bert" in type(model.model).__name__.lower() else None
+        )
         self.content = [number is not None for number in encoding.encodings[0].sequence_ids]
         self.target = int(self.logits().argmax())
 
     def inputs(self, keep: Sequence[bool] | None = None) -> dict[str, Tensor]:
         keep = [True] * len(self.ids) if keep is None else keep
-        chosen = {"input_ids": self.ids} if self.types is None else {"input_ids": self.ids, "token_type_ids": self.types}
+        chosen = (
+            {"input_ids": self.ids} if self.types is None else {"input_ids": self.ids, "token_type_ids": self.types}
+        )
         if not any(keep):  # nothing left to read: one padding token stands for the empty text
             return {name: torch.zeros(1, 1, dtype=torch.long) for name in chosen}
         return {
@@ -104,7 +110,9 @@ class Text:
         return keep
 
 
-def each(model: TransformersClassifier, found: Sequence[Explanation], examples: Sequence[Example] = SOME) -> Iterator[tuple[Text, np.ndarray]]:
+def each(
+    model: TransformersClassifier, found: Sequence[Explanation], examples: Sequence[Example] = SOME
+) -> Iterator[tuple[Text, np.ndarray]]:
     """Each text and the scores that were found for it."""
     for example, explanation in zip(examples, found, strict=True):
         text = Text(model, example)

@@ -23,7 +23,9 @@ def reference(text: Text, baseline: str) -> Tensor:
     if baseline == "zero":
         return torch.zeros_like(text.embeddings())
     filler = {"mask": text.tokenizer.mask_token_id, "pad": text.tokenizer.pad_token_id}[baseline]
-    return text.embeddings([filler if content else number for number, content in zip(text.ids, text.content, strict=True)])
+    return text.embeddings(
+        [filler if content else number for number, content in zip(text.ids, text.content, strict=True)]
+    )
 
 
 @pytest.mark.parametrize("baseline", ["zero", "mask", "pad"])

@@ -18,7 +18,9 @@ def changed(text: Text, erasure: str, column: int) -> torch.Tensor:
             rest = {} if text.types is None else {"token_type_ids": torch.tensor([text.types])}
             return text.network(inputs_embeds=embeddings, **rest).logits[0]
         inputs = text.inputs()
-        inputs["input_ids"][0, column] = {"mask": text.tokenizer.mask_token_id, "pad": text.tokenizer.pad_token_id}[erasure]
+        inputs["input_ids"][0, column] = {"mask": text.tokenizer.mask_token_id, "pad": text.tokenizer.pad_token_id}[
+            erasure
+        ]
         return text.network(**inputs, attention_mask=torch.ones_like(inputs["input_ids"])).logits[0]
 
 

@@ -54,9 +54,12 @@ def data(
 ) -> None:
     """List the data sets known by name, or show the first examples of one, or of any file or directory."""
     from rationales.data import load, named_sets
+    from rationales.data.planted.table import PLANTED, SPLITS
 
     if name is None:
-        _table(("data", "splits", "what it is"), [(n, ", ".join(s.splits), s.summary) for n, s in named_sets.items()])
+        rows = [(name, ", ".join(spec.splits), spec.summary) for name, spec in named_sets.items()]
+        planted = [(name, ", ".join(SPLITS), summary(make)) for name, (make, _) in PLANTED.items()]
+        _table(("data", "splits", "what it is"), rows + planted)
         return
     found = load(name, split=split, data_dir=data_dir, limit=limit)
     console.print(f"{found.name}: labels {', '.join(found.labels or ()) or 'not named'}", markup=False)

@@ -14,6 +14,7 @@ from rationales.data import eraser_layout, hub, named
 from rationales.data.catalogue import named_sets
 from rationales.data.columns import Columns, resolve
 from rationales.data.example import Example
+from rationales.data.planted.table import PLANTED, PlantedTable, Ready
 from rationales.data.rows import Converter, detect_format
 from rationales.data.tables import FORMATS, Table, choose_split, file_format, open_table
 from rationales.errors import DataError, InputError
@@ -40,7 +41,7 @@ class Dataset:
         self,
         name: str,
         table: Table,
-        convert: Converter,
+        convert: Converter | Ready,
         *,
         on_error: OnError = "fail",
         limit: int | None = None,
@@ -112,8 +113,9 @@ def load(
 
     Args:
         source: a file (.csv, .tsv, .jsonl, .txt, also with .gz behind it; .parquet), a directory (ERASER layout,
-            `save_to_disk` of the package datasets, or one file per split), a name of `named_sets`, or a hub name
-            (`owner/name` or `owner/name:config`). A name goes before a file of the same name: write `./imdb`.
+            `save_to_disk` of the package datasets, or one file per split), a name of `named_sets`, "planted-reviews" or
+            "planted-pairs", or a hub name (`owner/name` or `owner/name:config`). A name goes before a file of the same
+            name: write `./imdb`.
         split: which part, where the source has several; "dev", "val" and "validation" are the same.
         columns: which column holds what; what is not given is guessed.
         data_dir: where the files of named sets are; else the environment variable RATIONALES_DATA says it.
@@ -122,6 +124,8 @@ def load(
         quotes: whether quotation marks enclose fields of CSV and TSV files; False: they are characters like others.
     """
     name = str(source)
+    if name in PLANTED:
+        return Dataset(name, PlantedTable(name, split), Ready(PLANTED[name][1]), on_error=on_error, limit=limit)
     labels: tuple[str, ...] | None = None
     if isinstance(source, str) and named.find(source) is not None:
         if columns != GUESSED:

@@ -101,8 +101,15 @@ def _defined(explanation: Explanation) -> bool:
 
 
 def _targets(model: Model, explanations: list[Explanation], whole: torch.Tensor) -> torch.Tensor:
-    given = torch.tensor([item.target.index for item in explanations], device=whole.device)
-    return torch.where((given >= 0) & (given < len(model.labels)), given, whole.argmax(-1))
+    """The class each explanation is about, [n]: by its number, else by its label, else the predicted one."""
+    classes = range(len(model.labels))
+    by_label = {label: number for number, label in enumerate(model.labels)}
+    given = [
+        item.target.index if item.target.index in classes else by_label.get(item.target.label, -1)
+        for item in explanations
+    ]
+    targets = torch.tensor(given, device=whole.device)
+    return torch.where(targets >= 0, targets, whole.argmax(-1))
 
 
 def _numbers(tensor: torch.Tensor) -> FloatArray:

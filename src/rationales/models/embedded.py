@@ -25,6 +25,8 @@ def embedded_encoder() -> Path:
         )
     directory = Path(spec.origin).parent / "model"
     weights = directory / "model.safetensors"
+    if not weights.is_file():
+        raise ModelError(f"there is no {weights}; install {PACKAGE} again")
     with weights.open("rb") as file:
         found = hashlib.file_digest(file, "sha256").hexdigest()
     if not found.startswith(SHA256):

@@ -86,7 +86,9 @@ class TransformersClassifier:
             )
         self.max_length = self._checked_length(max_length)
         self.budget = budget or default_budget(model)
-        self._pad_id: int | None = model.config.pad_token_id if tokenizer.pad_token_id is None else tokenizer.pad_token_id
+        self._pad_id: int | None = (
+            model.config.pad_token_id if tokenizer.pad_token_id is None else tokenizer.pad_token_id
+        )
 
     @classmethod
     def from_pretrained(

@@ -1,0 +1,214 @@
+"""The command, called as a user calls it: arguments in, text and exit status out."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+
+from rationales.cli import main
+from rationales.explainers import explainers
+from rationales.explanation import Explanations
+from rationales.metrics import metrics
+from rationales.registry import options_of
+from tiny import classifier
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    directory = tmp_path_factory.mktemp("model")
+    classifier("bert").save_pretrained(directory)
+    return str(directory)
+
+
+@pytest.fixture
+def call(monkeypatch, capsys):
+    """Run the command; (exit status, standard output, standard error)."""
+    monkeypatch.setenv("COLUMNS", "300")
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
+
+    def run(*arguments: str, stdin: str = "") -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["rationales", *arguments])
+        monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
+        with pytest.raises(SystemExit) as ended:
+            main()
+        out, err = capsys.readouterr()
+        return int(ended.value.code or 0), out, err
+
+    return run
+
+
+def test_the_list_of_commands_does_not_load_pytorch():
+    code = """
+import sys
+from rationales.cli import main
+sys.argv = ["rationales", "--help"]
+try:
+    main()
+except SystemExit:
+    assert "torch" not in sys.modules
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "explain" in done.stdout
+    assert "train" in done.stdout
+
+
+def test_version(call):
+    status, out, _ = call("--version")
+    assert status == 0
+    assert out.startswith("rationales 0.")
+
+
+@pytest.mark.parametrize(
+    "command", [["explain"], ["train", "classifier"], ["methods"], ["metrics"], ["data"], ["demo"]]
+)
+def test_help_shows_an_example(call, command):
+    status, out, _ = call(*command, "--help")
+    assert status == 0
+    assert "Example" in out
+
+
+def test_explain_has_an_option_for_every_field_of_every_method(call):
+    _, out, _ = call("explain", "--help")
+    for cls in explainers.values():
+        for option in options_of(cls):
+            assert "--" + option.name.replace("_", "-") in out
+
+
+def test_explain_prints_plain_text_in_a_pipe(call, model):
+    status, out, _ = call("explain", "-m", model, "--method", "leave_one_out", "the soup was unfriendly")
+    assert status == 0
+    lines = out.splitlines()
+    assert "LABEL_" in lines[0]
+    assert "leave_one_out" in lines[0]
+    assert lines[1] == "the soup was unfriendly"
+    assert sorted(line.split()[1] for line in lines[2:6]) == ["soup", "the", "unfriendly", "was"]
+    assert "\x1b" not in out
+
+
+def test_explain_as_json_from_standard_input(call, model):
+    status, out, _ = call(
+        "explain", "-m", model, "--method", "random", "--json", stdin="good soup\n\nbad [b]soup[/b]\n"
+    )
+    assert status == 0
+    first, second = map(json.loads, out.splitlines())
+    assert first["texts"] == ["good soup"]
+    assert second["texts"] == ["bad [b]soup[/b]"]
+    assert second["provenance"]["method"] == "random"
+
+
+def test_options_reach_the_method_and_its_provenance(call, model, tmp_path):
+    out = tmp_path / "found.parquet"
+    given = ["--method", "integrated_gradients", "--steps", "7", "--max-steps", "700", "--baseline", "mask"]
+    status, _, err = call("explain", "-m", model, *given, "--target", "LABEL_1", "--out", str(out), "good soup")
+    assert status == 0, err
+    (found,) = Explanations.load(out)
+    assert found.provenance.params["steps"] == 7
+    assert found.provenance.params["baseline"] == "mask"
+    assert found.target.label == "LABEL_1"
+
+
+def test_a_pair_keeps_its_two_texts(call, model, tmp_path):
+    out = tmp_path / "found.jsonl"
+    status, _, _ = call(
+        "explain", "-m", model, "--method", "gradient", "--pair", "bad soup", "good soup", "--out", str(out)
+    )
+    assert status == 0
+    (found,) = Explanations.from_jsonl(out)
+    assert found.texts == ("good soup", "bad soup")
+
+
+def test_explain_a_file_and_skip_its_bad_rows(call, model, tmp_path):
+    rows = tmp_path / "rows.csv"
+    rows.write_text("review,label\ngood soup,1\n,0\nbad waiter,0\n")
+    status, _, err = call("explain", "-m", model, "--method", "gradient", "--data", str(rows))
+    assert status == 2
+    assert "row 2" in err
+    assert "empty" in err
+    out = tmp_path / "found.parquet"
+    status, _, _ = call("explain", "-m", model, "--method", "gradient", "--data", str(rows), "--on-error", "skip",
+                        "--out", str(out))  # fmt: skip
+    assert status == 0
+    assert [item.texts[0] for item in Explanations.load(out)] == ["good soup", "bad waiter"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["text"], "which model"),
+        (["-m", "MODEL", "--method", "lmie", "text"], "did you mean 'lime'"),
+        (["-m", "MODEL", "--method", "gradient", "--steps", "3", "text"], "gradient has no option --steps"),
+        (["-m", "MODEL", "--target", "nope", "text"], "no label 'nope'"),
+        (["-m", "MODEL", "--target", "7", "text"], "0 … 2"),
+        (["-m", "MODEL", "--out", "found.txt", "text"], ".parquet or .jsonl"),
+        (["-m", "MODEL", "  "], "is empty"),
+        (["-m", "MODEL"], "no text"),
+        (["-m", "MODEL", "--pair", "b", "a", "c"], "one text"),
+        (["-m", "MODEL", "--data", "x.csv", "text"], "not both"),
+        (["-m", "MODEL", "--data", "x.csv"], "x.csv"),
+        (["-m", "./nowhere", "text"], "no directory"),
+        (["-m", "MODEL", "--max-length", "9999", "text"], "max_length"),
+        (["-m", "MODEL", "--method", "attention", "--layers", "9", "text"], "layers 0 … 1"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_a_line(call, model, arguments, message):
+    status, out, err = call("explain", *(model if item == "MODEL" else item for item in arguments))
+    assert status == 2
+    assert err.startswith("error: ")
+    assert message in err
+    assert "Traceback" not in err
+    assert out == ""
+
+
+@pytest.mark.filterwarnings("default")
+def test_long_texts_are_cut_with_a_warning(call, model):
+    status, _, err = call(
+        "explain", "-m", model, "--method", "gradient", "--max-length", "6", "so very very very good soup"
+    )
+    assert status == 0
+    assert "1 of 1 texts were longer than 6 tokens" in err
+
+
+def test_methods_and_metrics_are_listed(call):
+    _, out, _ = call("methods")
+    assert [line.split("\t")[0] for line in out.splitlines()] == list(explainers)
+    _, out, _ = call("metrics")
+    assert {line.split("\t")[0] for line in out.splitlines()} == set(metrics)
+    _, out, _ = call("methods", "deeplift")
+    assert "--baseline" in out
+    _, out, _ = call("metrics", "comprehensiveness")
+    assert "--erasure" in out
+    status, _, err = call("metrics", "comprehensivness")
+    assert status == 2
+    assert "did you mean 'comprehensiveness'" in err
+
+
+def test_data_lists_names_and_shows_files(call, tmp_path):
+    _, out, _ = call("data")
+    assert "sst2\t" in out
+    (tmp_path / "a.jsonl").write_text('{"premise": "A man runs.", "hypothesis": "He sleeps.", "label": "no"}\n')
+    _, out, _ = call("data", str(tmp_path / "a.jsonl"))
+    assert "He sleeps." in out
+
+
+def test_train_then_explain(call, model, tmp_path):
+    rows = tmp_path / "rows.tsv"
+    rows.write_text("text\tlabel\n" + "".join(f"{w} soup {n}\t{w}\n" for n in range(20) for w in ("good", "bad")))
+    status, out, err = call("train", "classifier", "--data", str(rows), "--encoder", model, "--epochs", "1",
+                            "--out", str(tmp_path / "trained"))  # fmt: skip
+    assert status == 0, err
+    assert Path(out.strip()) == tmp_path / "trained"
+    status, out, _ = call("explain", "-m", str(tmp_path / "trained"), "--method", "gradient", "good soup")
+    assert status == 0
+    assert out.split()[1] in ("good", "bad")
+
+
+def test_python_dash_m_runs_the_same_command():
+    done = subprocess.run([sys.executable, "-m", "rationales", "--version"], capture_output=True, text=True)
+    assert done.stdout.startswith("rationales 0.")
