@@ -36,7 +36,7 @@ with warnings.catch_warnings():  # its module uses torch.jit.script, which is de
     from transformers import DebertaV2Config, DebertaV2ForSequenceClassification
 
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-PIECES = (
+PIECES = (  # noqa: SIM905
     "the a an and but was is were very not so food soup pasta waiter staff room view price good bad great awful "
     "bland tasty friendly rude slow quick clean dirty cheap un ##friend ##ly ##taste ##ful del ##icious , . ! ? "
     "we i they came back again never always loved hated it"
@@ -86,8 +86,8 @@ BUILDERS: dict[str, Any] = {
     ),
     "modernbert": lambda **more: ModernBertForSequenceClassification(
         ModernBertConfig(
-            **SIZE, **STACK, bos_token_id=2, eos_token_id=3, cls_token_id=2, sep_token_id=3, global_attn_every_n_layers=2,
-            local_attention=8, **more,
+            **SIZE, **STACK, bos_token_id=2, eos_token_id=3, cls_token_id=2, sep_token_id=3,
+            global_attn_every_n_layers=2, local_attention=8, **more,
         )
     ),
     "deberta": lambda **more: DebertaV2ForSequenceClassification(

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-import tiny
 import torch
 from torch import Tensor
 
+import tiny
 from rationales.models import Batch, TransformersClassifier
 
 Attribute = Callable[[TransformersClassifier, Batch, Tensor], Tensor]

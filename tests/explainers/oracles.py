@@ -10,10 +10,10 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import tiny
 import torch
 from torch import Tensor
 
+import tiny
 from rationales.data.example import Example
 from rationales.explainers import Explainer
 from rationales.explanation import Explanation

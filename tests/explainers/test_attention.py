@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import tiny
 import torch
 from oracles import SOME, Text, close, each, exact, explain
 from torch import Tensor
 
+import tiny
 from rationales.errors import InputError
 from rationales.explainers import Attention
 from rationales.explainers.attention import attention, chosen_index

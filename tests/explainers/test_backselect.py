@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import pytest
-import tiny
 import torch
 from oracles import Text, each, exact, explain, scores
 
+import tiny
 from rationales.explainers import BackSelect
 
 

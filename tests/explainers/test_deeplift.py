@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-import tiny
 import torch
 from captum.attr import DeepLift as CaptumDeepLift
 from oracles import SOME, Text, close, exact, explain, scores
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+import tiny
 from rationales.explainers import DeepLift
 from rationales.explainers.deeplift import multipliers
 from rationales.explainers.deeplift_rules import ELEMENTWISE, RULES, multipliers_mode
@@ -45,6 +45,14 @@ def projected(x: Tensor, seed: int) -> Tensor:
     return x @ draw(WIDTH, WIDTH, seed=seed)
 
 
+def centred(x: Tensor) -> Tensor:
+    return x - x.mean(-1, keepdim=True)
+
+
+def heads(x: Tensor, number: int) -> Tensor:
+    return x.view(-1, 5, 4, 2)[:, :, :number].transpose(1, 2)
+
+
 class RMSNorm(nn.Module):
     """As Llama and T5 write it."""
 
@@ -62,7 +70,7 @@ FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "softmax where all is masked": lambda x: x.masked_fill(torch.arange(5)[:, None] == 2, -1e308).softmax(-1),
     "softmax of large numbers": lambda x: (100 * x).softmax(-1),
     "layer norm": lambda x: F.layer_norm(x, (WIDTH,), draw(WIDTH, seed=1), draw(WIDTH, seed=2), 1e-12),
-    "layer norm by hand": lambda x: (x - x.mean(-1, True)) / ((x - x.mean(-1, True)) ** 2).mean(-1, True).add(1e-5).sqrt(),
+    "layer norm by hand": lambda x: centred(x) / (centred(x) ** 2).mean(-1, keepdim=True).add(1e-5).sqrt(),
     "layer norm module": nn.LayerNorm(WIDTH, dtype=torch.float64).requires_grad_(False),
     "layer norm over two": lambda x: F.layer_norm(x, (5, WIDTH)),
     "rms norm": lambda x: F.rms_norm(x, (WIDTH,), draw(WIDTH, seed=1), 1e-6),
@@ -102,7 +110,7 @@ FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "masked attention": lambda x: F.scaled_dot_product_attention(x, x, x, attn_mask=torch.eye(5).bool().logical_not()),
     "attention with a bias": lambda x: F.scaled_dot_product_attention(x, x, x, attn_mask=draw(5, 5, seed=6), scale=2.0),
     "grouped attention": lambda x: F.scaled_dot_product_attention(
-        x.view(-1, 5, 4, 2).transpose(1, 2), *[projected(x, 1).view(-1, 5, 4, 2)[:, :, :2].transpose(1, 2)] * 2, enable_gqa=True
+        heads(x, 4), heads(projected(x, 1), 2), heads(projected(x, 2), 2), enable_gqa=True
     ),
 }  # fmt: skip
 
@@ -172,7 +180,8 @@ TOYS: dict[str, Callable[[], nn.Module]] = {
     "relu": lambda: nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 3)),
     "tanh": lambda: nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 3)),
     "sigmoid": lambda: nn.Sequential(nn.Linear(4, 8), nn.Sigmoid(), nn.Linear(8, 8), nn.Sigmoid(), nn.Linear(8, 3)),
-    "mixed": lambda: nn.Sequential(nn.Linear(4, 8), nn.ELU(), nn.Linear(8, 8), nn.LeakyReLU(), nn.Linear(8, 8), nn.Softplus(), nn.Linear(8, 3)),
+    "elu": lambda: nn.Sequential(nn.Linear(4, 8), nn.ELU(), nn.Linear(8, 8), nn.LeakyReLU(), nn.Linear(8, 3)),
+    "softplus": lambda: nn.Sequential(nn.Linear(4, 8), nn.Softplus(), nn.Linear(8, 3)),
     "linear": lambda: nn.Linear(4, 3),
 }  # fmt: skip
 

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import tiny
 import torch
 from captum.attr import IntegratedGradients as CaptumIntegratedGradients
 from captum.attr import LayerIntegratedGradients
@@ -10,6 +9,7 @@ from derivatives import check_second_order
 from oracles import SOME, Text, close, each, exact, explain, scores
 from torch import Tensor
 
+import tiny
 from rationales.errors import InputError
 from rationales.explainers import IntegratedGradients
 from rationales.explainers.integrated_gradients import gauss_legendre, integrated_gradients

@@ -5,9 +5,9 @@ from math import comb
 
 import numpy as np
 import pytest
-import tiny
 from oracles import Text, exact, explain, scores
 
+import tiny
 from rationales.errors import InputError
 from rationales.explainers import KernelShap
 

@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-import tiny
 import torch
 from captum._utils.models.linear_model import SkLearnRidge
 from captum.attr import Lime as CaptumLime
 from oracles import Text, exact, explain, scores
 from sklearn.linear_model import Ridge
 
+import tiny
 from rationales.errors import InputError
 from rationales.explainers import Lime, lime
 from rationales.explainers.surrogate import LeastSquares

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import numpy as np
-import tiny
 from oracles import explain, scores
 from scipy import stats
 
+import tiny
 from rationales.explainers import Random
 
 

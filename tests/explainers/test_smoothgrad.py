@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import tiny
 import torch
 from oracles import each, exact, explain, scores
 
+import tiny
 from rationales.errors import InputError
 from rationales.explainers import Gradient, SmoothGrad
 

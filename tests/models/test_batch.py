@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-import tiny
 import torch
 
+import tiny
 from rationales.errors import InputError
 from rationales.models import Batch
 from rationales.models.batch import collate, erase
@@ -156,9 +156,9 @@ class TestErase:
 
     def test_errors_name_the_way_out(self) -> None:
         drop = torch.zeros(3, 6, dtype=torch.bool)
-        with pytest.raises(InputError, match="no mask token.*use delete, pad or zero"):
+        with pytest.raises(InputError, match=r"no mask token.*use delete, pad or zero"):
             erase(made(), drop, "mask", mask_id=None, pad_id=PAD)
-        with pytest.raises(InputError, match="no padding token.*use delete, mask or zero"):
+        with pytest.raises(InputError, match=r"no padding token.*use delete, mask or zero"):
             erase(made(), drop, "pad", mask_id=MASK, pad_id=None)
         with pytest.raises(InputError, match="erasure must be delete, mask, pad or zero, got 'remove'"):
             erase(made(), drop, "remove", mask_id=MASK, pad_id=PAD)  # type: ignore[arg-type]

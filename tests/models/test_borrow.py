@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import pytest
-import tiny
 import torch
 
+import tiny
 from rationales.models.borrow import borrowed
 
 

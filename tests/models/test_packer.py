@@ -3,10 +3,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import tiny
 import torch
 from torch import Tensor
 
+import tiny
 from rationales.errors import ModelError
 from rationales.models import Batch, erased_logits, over, over_rows, packed
 from rationales.models.packer import plan

@@ -3,11 +3,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import tiny
 import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
+import tiny
 from rationales.errors import MissingCapability, ModelError
 from rationales.models import TransformersClassifier
 from rationales.models.tap import NAME, tapped, tapped_attention
@@ -27,7 +27,7 @@ def pair_of(kind: str, **options: Any) -> tuple[TransformersClassifier, Transfor
 
 def eager_maps(model: TransformersClassifier, batch: Any) -> tuple[Tensor, ...]:
     with torch.no_grad():
-        return model.model(**model._inputs(batch), output_attentions=True).attentions
+        return model.model.base_model(**model._inputs(batch), output_attentions=True).attentions
 
 
 @every
@@ -176,7 +176,7 @@ class TestScope:
         batch = model.encode(tiny.singles())
         with pytest.raises(RuntimeError), torch.no_grad(), model.tap(torch.ones(7, 1, 3, 3)):
             model.logits(batch)
-        assert implementations(model.model) == ["sdpa", "sdpa"] or set(implementations(model.model)) == {"sdpa"}
+        assert set(implementations(model.model)) == {"sdpa"}
 
     def test_one_at_a_time(self) -> None:
         one, two = tiny.classifier(), tiny.classifier("gpt2")
@@ -204,7 +204,7 @@ class TestScope:
 class TestUntappable:
     def test_models_with_attention_of_their_own(self) -> None:
         model = tiny.classifier("deberta")
-        with pytest.raises(MissingCapability, match="DebertaV2ForSequenceClassification computes attention in its own way"):
+        with pytest.raises(MissingCapability, match=r"DebertaV2.* computes attention in its own way"):
             model.tap().__enter__()
         assert set(implementations(model.model)) == {"eager"}
 

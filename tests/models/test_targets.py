@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-import tiny
 import torch
 
+import tiny
 from rationales.errors import InputError
 from rationales.models import chosen, pick, predict, resolve_targets
 

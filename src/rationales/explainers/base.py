@@ -58,10 +58,11 @@ class Explainer(ABC):
         demand(model, self.needs, self.name)
         if len(batch.sources) != len(batch):
             raise InputError("this batch does not know its texts; explain a batch made by model.encode")
-        with model.borrowed():
-            chosen = resolve_targets(model, batch, targets)
+        with torch.inference_mode(False), model.borrowed():  # a caller's inference mode would forbid gradients
             with torch.no_grad():
-                scores = pick(model.probabilities(predict(model, batch)), chosen)
+                logits = predict(model, batch)
+            chosen = logits.argmax(-1) if targets is None else resolve_targets(model, batch, targets)
+            scores = pick(model.probabilities(logits), chosen)
             result = self.attribute(model, batch, chosen)
         found = result if isinstance(result, Attribution) else Attribution(result)
         return self._packed(model, batch, chosen, scores, found)

@@ -54,6 +54,7 @@ def packed(
     queue = list(plan(lengths, budget))[::-1]
     while queue:
         rows = queue.pop()
+        piece: Tensor | None = None
         try:
             piece = compute(rows)
         except (torch.OutOfMemoryError, MemoryError) as error:
@@ -62,6 +63,7 @@ def packed(
                     f"one input of {int(lengths[rows[0]])} tokens does not fit in memory; "
                     "use a shorter max_length, a smaller model, or a larger device"
                 ) from error
+        if piece is None:  # only here is the error gone, and with it what it kept of the computation
             half = (len(rows) + 1) // 2
             log.warning("a batch of %d inputs did not fit in memory; going on with %d at a time", len(rows), half)
             budget = half * int(lengths[rows[0]])

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import torch
+from safetensors import SafetensorError
 from torch import Tensor, nn
 from transformers import (
     AutoConfig,
@@ -118,7 +119,9 @@ class TransformersClassifier:
             with quiet_transformers(bars=not Path(source).is_dir()):  # a download may be worth watching
                 model = AutoModelForSequenceClassification.from_pretrained(source, dtype=dtype, **common)
                 tokenizer = AutoTokenizer.from_pretrained(source, **common)
-        except (OSError, ValueError) as error:
+        except ModelError:
+            raise
+        except (OSError, ValueError, RuntimeError, SafetensorError) as error:  # absent, damaged, or of another shape
             raise ModelError(f"no classifier could be loaded from {source}: {error}") from error
         model.to(device or best_device()).eval()
         return cls(model, tokenizer, name=str(source), max_length=max_length, truncation=truncation, budget=budget)

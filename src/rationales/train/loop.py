@@ -163,7 +163,7 @@ def fit(
     """
     batches = Buckets(lengths, settings.batch_size, settings.seed)
     steps = len(batches)
-    optimizer = AdamW(_groups(objective, settings, rate))
+    optimizer = AdamW(_groups(objective, settings, rate), fused=True)
     module, stepper, loader = accelerator.prepare(objective, optimizer, _loader(batches))
     if accelerator.is_main_process:
         run.prepare()
