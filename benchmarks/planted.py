@@ -24,7 +24,7 @@ from rationales.explainers import explainers
 from rationales.train.classifier import Config, train
 
 METRICS = ("auroc", "auprc", "sufficiency", "comprehensiveness", "decision_flip")
-TRAINING = {"epochs": 2, "learning_rate": 2e-4, "batch_size": 16}
+TRAINING = {"epochs": 2, "learning_rate": 2e-4}
 
 
 def one_seed(seed: int, encoder: str, size: int, methods: list[str]) -> list[tuple[str | None, str, float, str]]:

@@ -16,7 +16,7 @@ from torch import Tensor
 import tiny
 from rationales.data.example import Example
 from rationales.explainers import Explainer
-from rationales.explanation import Explanation
+from rationales.explanation import Explanation, Explanations
 from rationales.models import TransformersClassifier
 
 SOME = (*tiny.singles()[:4], *tiny.pairs())
@@ -33,12 +33,12 @@ def exact(kind: str = "bert", **options: Any) -> TransformersClassifier:
 
 def explain(
     explainer: Explainer, model: TransformersClassifier, examples: Sequence[Example] = SOME, target: Any = None
-):  # type: ignore[no-untyped-def]
+) -> Explanations:
     return explainer(model, model.encode(examples), target)
 
 
 def scores(explanation: Explanation) -> np.ndarray:
-    return explanation.body.values  # type: ignore[union-attr]
+    return explanation.body.values
 
 
 def close(found: np.ndarray, wanted: np.ndarray | Tensor, tolerance: float = 1e-8) -> bool:

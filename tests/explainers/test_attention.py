@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 import torch
@@ -45,7 +47,7 @@ def test_is_the_readout_row_of_the_last_layer(kind: str) -> None:
         ("-2", "-1", lambda maps: maps[0][1]),
     ],
 )
-def test_layers_and_heads(kind: str, layers: str, heads: str, pick) -> None:  # type: ignore[no-untyped-def]
+def test_layers_and_heads(kind: str, layers: str, heads: str, pick: Callable[[list[Tensor]], Tensor]) -> None:
     model = exact(kind)
     for text, found in each(model, explain(Attention(layers, heads), model)):
         assert close(found, pick(eager_maps(kind, text))[readout(kind, text)], 1e-8)

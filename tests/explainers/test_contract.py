@@ -83,7 +83,7 @@ def same(left: Explanations, right: Explanations, tolerance: float = 1e-5) -> No
 
 
 def error_of(explanation: Explanation) -> np.ndarray:
-    error = explanation.body.standard_error  # type: ignore[union-attr]
+    error = explanation.body.standard_error
     return np.zeros(0) if error is None else error
 
 
@@ -264,7 +264,9 @@ class TestBorrowing:
         before = fingerprint(model.model)
         found = quick(name)(model, model.encode(tiny.crowd()[:6]))
         unchanged(before, fingerprint(model.model))
-        identical(found, quick(name)(model_of(kind), model_of(kind).encode(tiny.crowd()[:6]))) if kind != "llama" else 0
+        same(
+            found, quick(name)(model_of(kind), model_of(kind).encode(tiny.crowd()[:6]))
+        )  # its disorder changed nothing
 
     @every
     @both
@@ -323,7 +325,7 @@ class TestResult:
         explainer = quick(name)
         made = explained("bert", name)[0].provenance
         assert made.method == name
-        assert dict(made.params) == dataclasses.asdict(explainer)  # type: ignore[call-overload]
+        assert dict(made.params) == dataclasses.asdict(explainer)
         assert made.model == model_of("bert").name == "BertForSequenceClassification"
         assert made.seed == (0 if name in STOCHASTIC else None)
         assert made.version == rationales.__version__
@@ -399,7 +401,7 @@ class TestResult:
             return
         model, explainer = model_of(kind), quick(name)
         batch = model.encode(tiny.crowd()[:8])
-        fields = dataclasses.asdict(explainer)  # type: ignore[call-overload]
+        fields = dataclasses.asdict(explainer)
         function: Callable[..., Tensor] = getattr(module, name)
         names = function.__code__.co_varnames[: function.__code__.co_argcount + function.__code__.co_kwonlyargcount]
         options = {key: value for key, value in fields.items() if key in names}

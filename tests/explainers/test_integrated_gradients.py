@@ -13,6 +13,7 @@ import tiny
 from rationales.errors import InputError
 from rationales.explainers import IntegratedGradients
 from rationales.explainers.integrated_gradients import gauss_legendre, integrated_gradients
+from rationales.models import Batch
 
 ANY = 1e9
 """A tolerance that is always met: the steps that were asked for are taken."""
@@ -147,13 +148,13 @@ class Linear:
         self.encode, self.erase, self.borrowed, self.embed = base.encode, base.erase, base.borrowed, base.embed
         self.weight = torch.randn(16, 2, generator=torch.Generator().manual_seed(3))
 
-    def logits(self, batch):  # type: ignore[no-untyped-def]
+    def logits(self, batch: Batch) -> Tensor:
         return self.logits_from(self.embed(batch), batch)
 
-    def logits_from(self, embeddings, batch):  # type: ignore[no-untyped-def]
+    def logits_from(self, embeddings: Tensor, batch: Batch) -> Tensor:
         return (embeddings * batch.keep.unsqueeze(-1)).sum(1) @ self.weight + 1.0
 
-    def probabilities(self, logits):  # type: ignore[no-untyped-def]
+    def probabilities(self, logits: Tensor) -> Tensor:
         return logits.softmax(-1)
 
 

@@ -161,7 +161,7 @@ class TestErase:
         with pytest.raises(InputError, match=r"no padding token.*use delete, mask or zero"):
             erase(made(), drop, "pad", mask_id=MASK, pad_id=None)
         with pytest.raises(InputError, match="erasure must be delete, mask, pad or zero, got 'remove'"):
-            erase(made(), drop, "remove", mask_id=MASK, pad_id=PAD)  # type: ignore[arg-type]
+            erase(made(), drop, "remove", mask_id=MASK, pad_id=PAD)
 
 
 class TestPairs:

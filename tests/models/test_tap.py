@@ -22,7 +22,8 @@ def implementations(network: PreTrainedModel) -> list[str]:
 
 def pair_of(kind: str, **options: Any) -> tuple[TransformersClassifier, TransformersClassifier]:
     """The same network with its own fused attention, and with eager attention."""
-    return tuple(tiny.classifier(kind, attn_implementation=name, **options) for name in ("sdpa", "eager"))  # type: ignore[return-value]
+    fused, eager = (tiny.classifier(kind, attn_implementation=name, **options) for name in ("sdpa", "eager"))
+    return fused, eager
 
 
 def eager_maps(model: TransformersClassifier, batch: Any) -> tuple[Tensor, ...]:

@@ -414,7 +414,7 @@ class TestLoad:
             is_fast = False
 
         with pytest.raises(MissingCapability, match="Slow does not tell which characters a token covers"):
-            TransformersClassifier(tiny.network(), Slow())  # type: ignore[arg-type]
+            TransformersClassifier(tiny.network(), Slow())
 
 
 def test_defaults() -> None:

@@ -266,6 +266,8 @@ def test_data_that_cannot_be_learned_from(config, message):
 def test_labels_out_of_range_of_the_names(config):
     with pytest.raises(DataError, match=r"'0-1' has label 1; the labels are only"):
         train(config(), LABELLED, LABELLED, labels=("only",))
+    with pytest.raises(DataError, match=r"class names were given \(no, yes\)"):
+        train(config(), NUMBERED, NUMBERED, labels=("no", "yes"))
 
 
 def test_examples_without_a_label_are_left_out(config):
@@ -280,6 +282,12 @@ def test_other_data_in_the_same_directory(config):
         train(config(), toy(16, seed=3), toy(8, seed=1))
 
 
+def test_a_finished_run_returns_at_once(config, monkeypatch):
+    out = train(config(), toy(16), toy(8, seed=1))
+    monkeypatch.setattr(classifier, "fit", None)
+    assert train(config(), toy(16), toy(8, seed=1)) == out
+
+
 def test_metric_and_labels_must_fit(config):
     with pytest.raises(InputError, match="classes, which metric='pearson' does not score"):
         train(config(metric="pearson"), LABELLED, LABELLED)
@@ -287,6 +295,8 @@ def test_metric_and_labels_must_fit(config):
         train(config(metric="accuracy"), NUMBERED, NUMBERED)
     with pytest.raises(InputError, match="metric must be one of"):
         config(metric="f2")
+    with pytest.raises(InputError, match="head_learning_rate must be"):
+        config(head_learning_rate=-1.0)
 
 
 def test_an_encoder_that_is_not_there(tmp_path):

@@ -239,6 +239,15 @@ def test_a_loss_that_is_no_number_ends_the_run(tmp_path):
         run_line(Settings(out=tmp_path), scores=[], poison=float("nan"))
 
 
+def test_a_batch_that_does_not_fit_in_memory(tmp_path, monkeypatch):
+    def full(_self, _rows):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(Line, "forward", full)
+    with pytest.raises(ModelError, match=r"a batch of 10 texts does not fit.*batch_size"):
+        run_line(Settings(out=tmp_path), scores=[])
+
+
 def test_checkpoint_refers_to_the_best_epoch_only(tmp_path):
     settings = Settings(out=tmp_path, epochs=4)
     with pytest.raises(KeyboardInterrupt):

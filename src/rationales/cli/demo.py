@@ -36,7 +36,7 @@ def demo(
     console = Console()
     started = time.monotonic()
     console.print("Training a classifier of restaurant reviews, in which only what is said of the food counts …")
-    config = Config(out=out / "model", epochs=2, learning_rate=2e-4, batch_size=16, seed=seed)
+    config = Config(out=out / f"model-{seed}", epochs=2, learning_rate=2e-4, seed=seed)
     directory = train(config, reviews(1200, seed=seed), reviews(200, seed=seed + 1), labels=REVIEW_LABELS)
     model = load_model(directory)
 

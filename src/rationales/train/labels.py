@@ -76,6 +76,10 @@ def read_task(train: Iterable[Example], dev: Iterable[Example], labels: Sequence
     if len(set(found)) == 1:
         raise DataError(f"all {len(found)} training labels are {found[0]!r}; there is nothing to tell apart")
     if any(isinstance(label, float) for label in found):
+        if labels:
+            raise DataError(
+                f"class names were given ({', '.join(labels)}), but some training labels are not whole numbers"
+            )
         return Task((), Part(examples, _numbers(found, "training")), Part(dev_examples, _numbers(dev_found, "dev")))
     classes: Sequence[Any] = labels or _names(train) or sorted(set[Any](found))
     return Task(

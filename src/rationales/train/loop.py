@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 import math
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,9 +21,9 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import torch
-from accelerate import Accelerator  # type: ignore[import-untyped]
-from accelerate.state import AcceleratorState  # type: ignore[import-untyped]
-from accelerate.utils import DataLoaderConfiguration, DistributedType  # type: ignore[import-untyped]
+from accelerate import Accelerator
+from accelerate.state import AcceleratorState
+from accelerate.utils import DataLoaderConfiguration, DistributedType
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from torch import Tensor, nn
@@ -271,7 +272,12 @@ def _progress(accelerator: Accelerator, steps: int, score: str) -> Iterator[Call
     forms = {"loss": "loss {:.3f}", "rate": "learning rate {:.1e}", "dev": f"dev {score} {{:.3f}}"}
     shown: dict[str, float] = {}
     columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
-    with Progress(*columns, console=console, disable=not (console.is_terminal and accelerator.is_main_process)) as bar:
+    with Progress(
+        *columns,
+        console=console,
+        disable=not (console.is_terminal and accelerator.is_main_process),
+        redirect_stdout=sys.stdout.isatty(),  # a pipe must not get its lines on standard error
+    ) as bar:
         task = bar.add_task("", total=steps)
 
         def show(step: int, **values: float) -> None:
