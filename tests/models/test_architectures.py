@@ -119,6 +119,17 @@ def test_deeplift_adds_up_or_says_by_how_much_it_does_not(name: str) -> None:
         assert max(errors) < 1e-3
 
 
+def test_positions_that_do_not_start_at_0_are_left_to_the_model() -> None:
+    """Nystromformer counts from 2. (Its landmarks depend on the padding, so only one text at a time is compared.)"""
+    network = transformers.NystromformerForSequenceClassification(
+        transformers.NystromformerConfig(**{**SIZE, **STACK}, num_landmarks=72, segment_means_seq_len=72)
+    )
+    model = TransformersClassifier(network.eval(), tiny.tokenizer())
+    for example in tiny.singles():
+        with torch.no_grad():
+            assert torch.allclose(model.logits(model.encode([example]))[0], own_call(model, example), atol=1e-6)
+
+
 @pytest.mark.parametrize("name", ["GPTNeoX", "Mistral", "OPT", "GPTJ"])
 def test_padding_on_either_side(name: str) -> None:
     right = made(name)

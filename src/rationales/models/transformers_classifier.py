@@ -265,8 +265,8 @@ class TransformersClassifier:
         # The ids still go in, since some models find the token to read out by them; the embedding module's output is
         # replaced on its way, once: GPT-2 uses the same module for token types.
         def same(own: Tensor) -> Tensor:
-            given = embeddings.to(own.dtype, copy=True)  # models may change it in place
-            return torch.cat([given, own[:, given.shape[1] :]], 1)  # some add padding of their own
+            # Some models add padding of their own; some change what they get in place, so it must be a copy.
+            return torch.cat([embeddings.to(own.dtype), own[:, embeddings.shape[1] :]], 1)
 
         def shifted(own: Tensor) -> Tensor:  # a classifier's decoder reads the same text, one token later
             return torch.cat([own[:, :1], embeddings[:, :-1].to(own.dtype)], 1)
