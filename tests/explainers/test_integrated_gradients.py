@@ -123,7 +123,7 @@ def test_norms_do_not_depend_on_how_many_steps_the_neighbours_need() -> None:
 
 def test_says_when_it_does_not_add_up() -> None:
     model = exact("bert")
-    message = r"integrated gradients of \d of 7 texts do not add up to within 0% after 4 steps"
+    message = r"\d of 7 texts do not add up to within 0% .* after 4 steps"
     with pytest.warns(UserWarning, match=message) as caught:
         found = explain(IntegratedGradients(2, 1e-9, max_steps=4), model)
     assert caught[0].filename.endswith("oracles.py")  # where it was called

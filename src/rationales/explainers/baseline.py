@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Literal, TypeAlias
 
 import torch
@@ -23,3 +24,14 @@ def baseline_embeddings(model: Differentiable, part: Batch, kind: Baseline) -> T
 def relative_gap(found: Tensor, wanted: Tensor) -> Tensor:
     """|found - wanted| / |wanted|, with 0.01 as the least denominator: an output that hardly moves has no direction."""
     return (found - wanted).abs() / wanted.abs().clamp(min=0.01)
+
+
+def warn_of_gaps(method: str, gaps: Tensor, tolerance: float, advice: str) -> None:
+    """Say how many attributions do not add up, and what to do."""
+    missed = int((~(gaps <= tolerance)).sum())  # NaN counts as a miss
+    if missed:
+        warnings.warn(
+            f"{method}: {missed} of {len(gaps)} texts do not add up to within {tolerance:.0%} "
+            f"(worst: {float(gaps.max()):.1%}) {advice}",
+            stacklevel=4,
+        )

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from rationales.explainers.base import Attribution, Explainer, explainers
-from rationales.explainers.baseline import Baseline, baseline_embeddings, relative_gap
+from rationales.explainers.baseline import Baseline, baseline_embeddings, relative_gap, warn_of_gaps
 from rationales.explainers.deeplift_rules import multipliers_mode
 from rationales.explainers.integrated_gradients import difference
 from rationales.models import Batch, Differentiable, over, pick
@@ -52,8 +52,8 @@ class DeepLift(Explainer):
 
     s_i = Σ_d m_id (e_id - e⁰_id), where the multipliers m follow the chain rule with Δoutput/Δinput in place of
     derivatives (rescale rule); products in attention, softmax and LayerNorm are shared out exactly too. Signed. The
-    scores add up to f_y(text) - f_y(baseline); what is missing is recorded as `completeness_error`. Shrikumar et al.
-    (2017).
+    scores add up to f_y(text) - f_y(baseline); what is missing is recorded as `completeness_error`, and warned about
+    above 5 %. Shrikumar et al. (2017).
     """
 
     baseline: Baseline = option("zero", "the reference: zero embeddings, or a text of mask or padding tokens")
@@ -62,4 +62,5 @@ class DeepLift(Explainer):
     def attribute(self, model: Differentiable, batch: Batch, targets: Tensor) -> Attribution:  # type: ignore[override]
         scores = deeplift(model, batch, targets, baseline=self.baseline)
         error = relative_gap(scores.sum(-1), difference(model, batch, targets, self.baseline))
+        warn_of_gaps(self.name, error, 0.05, "because this model uses functions that no rule covers")
         return Attribution(scores, checks={"completeness_error": error})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar, Literal
@@ -13,7 +12,7 @@ from torch import Tensor
 
 from rationales.errors import InputError
 from rationales.explainers.base import Attribution, Explainer, explainers
-from rationales.explainers.baseline import Baseline, baseline_embeddings, relative_gap
+from rationales.explainers.baseline import Baseline, baseline_embeddings, relative_gap, warn_of_gaps
 from rationales.explainers.gradient import embedding_gradient
 from rationales.models import Batch, Differentiable, over, over_rows, pick
 from rationales.registry import option
@@ -123,13 +122,7 @@ class IntegratedGradients(Explainer):
             if not len(todo) or steps >= self.max_steps:
                 break
             steps = min(2 * steps, self.max_steps)
-        if len(todo):
-            warnings.warn(
-                f"integrated gradients of {len(todo)} of {len(batch)} texts do not add up to within "
-                f"{self.tolerance:.0%} after {steps} steps (worst: {float(error.max()):.1%}); "
-                "raise max_steps or choose another baseline",
-                stacklevel=3,
-            )
+        warn_of_gaps(self.name, error, self.tolerance, f"after {steps} steps; raise max_steps or change the baseline")
         if self.aggregate == "l2":
             for steps in taken.unique().tolist():  # each text with its own steps, whatever its neighbours needed
                 rows = torch.nonzero(taken == steps).flatten()
