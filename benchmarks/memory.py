@@ -1,14 +1,16 @@
 """Peak memory of explaining 100 and 10,000 texts: the same within 20 %?
 
-python benchmarks/memory.py            writes results/memory.json
+python benchmarks/memory.py                             writes results/memory.json
+python benchmarks/memory.py --encoder DIR --out results
 
-Each measurement is a process of its own, because a process never gives its peak back. The model is the embedded
-encoder with an untrained head; the texts are planted reviews. A second, very small model shows the methods that make
-many copies of each text.
+Each measurement is a process of its own, because a process never gives its peak back: the largest resident memory,
+and on an accelerator the most that PyTorch allocated there. The texts are planted reviews. "embedded" is the embedded
+encoder with an untrained head; "tiny" is a very small BERT for the methods that make many copies of each text.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import resource
 import subprocess
@@ -29,8 +31,8 @@ CASES = (
 )
 
 
-def measure(size: str, method: str, count: int) -> float:
-    """Explain so many texts into a file; the peak resident memory in MiB."""
+def measure(encoder: str, size: str, method: str, count: int) -> dict[str, float]:
+    """Explain so many texts into a file; the peaks in MiB."""
     import torch
     from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
 
@@ -38,37 +40,47 @@ def measure(size: str, method: str, count: int) -> float:
     from rationales.data.planted import reviews
     from rationales.explainers import IntegratedGradients, Lime
     from rationales.models import TransformersClassifier, embedded_encoder
+    from rationales.models.transformers_classifier import best_device
 
     torch.manual_seed(0)
-    source = embedded_encoder()
+    source = encoder or embedded_encoder()
     tiny = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
     config = AutoConfig.from_pretrained(source, **(tiny if size == "tiny" else {}))
-    network = AutoModelForSequenceClassification.from_config(config).eval()
+    network = AutoModelForSequenceClassification.from_config(config).float().eval().to(best_device())
     model = TransformersClassifier(network, AutoTokenizer.from_pretrained(source))
     fast = {"integrated_gradients": IntegratedGradients(steps=4, tolerance=1e9), "lime": Lime(samples=20)}
     with tempfile.TemporaryDirectory() as directory:
         explain(model, reviews(count, seed=0), fast.get(method, method), out=Path(directory) / "all.parquet")
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    peaks = {"peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
+    if torch.cuda.is_available():
+        peaks["accelerator_peak_mib"] = torch.cuda.max_memory_allocated() / 2**20
+    return peaks
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--encoder", default="", help="directory of the encoder; the embedded one by default")
+    parser.add_argument("--table", default="memory")
+    parser.add_argument("--out", type=Path, default=Path("results"))
+    parser.add_argument("--one", nargs=3, help="size, method and number of texts: measure in this process and print")
+    options = parser.parse_args()
+    if options.one:
+        size, method, count = options.one
+        print(json.dumps(measure(options.encoder, size, method, int(count))))
+        return
     rows = []
     for size, method in CASES:
-        peaks = []
+        first: dict[str, float] = {}
         for count in COUNTS:
-            command = [sys.executable, __file__, size, method, str(count)]
-            done = subprocess.run(command, check=True, capture_output=True, text=True)
-            peaks.append(json.loads(done.stdout.splitlines()[-1]))
-            note = f"{count} texts" + (
-                f", {peaks[-1] / peaks[0] - 1:+.1%} against {COUNTS[0]}" if len(peaks) > 1 else ""
-            )
-            rows.append(results.Row("peak_mib", peaks[-1], explainer=method, model=size, n=count, note=note))
-            print(rows[-1], flush=True)
-    print(results.write("memory", rows, seeds=[0]))
+            command = [sys.executable, __file__, "--encoder", options.encoder, "--one", size, method, str(count)]
+            done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+            for metric, peak in json.loads(done.stdout.splitlines()[-1]).items():
+                note = f"{peak / first[metric] - 1:+.1%} against {COUNTS[0]} texts" if metric in first else None
+                first.setdefault(metric, peak)
+                rows.append(results.Row(metric, peak, explainer=method, model=size, n=count, note=note))
+                print(rows[-1], flush=True)
+    print(results.write(options.table, rows, seeds=[0], directory=options.out))
 
 
 if __name__ == "__main__":
-    if len(sys.argv) == 4:
-        print(json.dumps(measure(sys.argv[1], sys.argv[2], int(sys.argv[3]))))
-    else:
-        main()
+    main()

@@ -21,8 +21,8 @@ class KernelShap(Explainer):
     """Shapley values of the tokens, estimated by regression on random subsets (`samples` forward passes).
 
     A linear model is fitted to f_y(x_z) over subsets z drawn from the Shapley kernel
-    (M - 1) / (C(M, |z|) |z| (M - |z|)); the empty and the full text weigh 10⁶ times as much, so that the scores add up to
-    f_y(x) - f_y(nothing), but for about 10⁻⁵. Signed; records its standard error. Lundberg and Lee (2017).
+    (M - 1) / (C(M, |z|) |z| (M - |z|)); the empty and the full text weigh 10⁶ times as much, so that the scores add up
+    to f_y(x) - f_y(nothing), but for about 10⁻⁵. Signed; records its standard error. Lundberg and Lee (2017).
     """
 
     samples: int = option(500, "subsets per text, the empty and the full one among them")
