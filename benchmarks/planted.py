@@ -47,7 +47,7 @@ def one_seed(seed: int, encoder: str, size: int, methods: list[str]) -> list[tup
             seconds = time.monotonic() - began
             note = f"{size} held-out reviews"
             figures += [
-                (name, row.metric, row.aggregate.mean, note) for row in evaluate(model, found, METRICS, third=gold)
+                (name, row.metric, row.aggregate.mean, note) for row in evaluate(model, found, METRICS, gold=gold)
             ]
             if "completeness_error" in found[0].checks:
                 worst = max(item.checks["completeness_error"] for item in found)

@@ -294,11 +294,11 @@ def test_what_is_undefined_is_counted(model):
 
 def test_the_third_argument_is_what_metrics_compare_with(model, found):
     human = [one.words().with_body(Selection(np.arange(len(one.words().tokens)) == 0)) for one in found]
-    words, f1 = evaluate(None, found, ["auroc", "token_f1"], third=human, options={"token_f1": {"fraction": 0.3}})
+    words, f1 = evaluate(None, found, ["auroc", "token_f1"], gold=human, options={"token_f1": {"fraction": 0.3}})
     assert words.aggregate.undefined == sum(len(one.tokens) == 1 for one in human)
     assert f1.options == {"fraction": 0.3, "pool": "sum", "absolute": False}
     other = explain(model, [*singles(), *pairs()], Random(seed=2))
-    alike, kept = evaluate(model, found, ["jaccard", "sufficiency"], third=other)
+    alike, kept = evaluate(model, found, ["jaccard", "sufficiency"], other=other)
     np.testing.assert_array_equal(alike.values, jaccard(None, found, other))
     assert kept.aggregate.undefined == 0
     with pytest.raises(InputError, match="auroc compares with the explanations of people"):
@@ -325,7 +325,7 @@ def test_wrong_names_are_refused(model, found, metrics, options, message):
 
 
 def test_a_model_is_asked_for_only_where_it_is_needed(found):
-    [measured] = evaluate(None, found, ["jaccard"], third=found)
+    [measured] = evaluate(None, found, ["jaccard"], other=found)
     assert measured.values.tolist() == [1.0] * len(found)
     with pytest.raises(InputError, match="a model is a directory, a hub name"):
         evaluate(None, found, ["sufficiency"])

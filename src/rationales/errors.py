@@ -2,6 +2,7 @@
 
 RationalesError
 ├── InputError            (ValueError)   an argument or option is not usable
+│   └── UnknownName       (KeyError)     nothing is registered under this name
 ├── DataError             (ValueError)   a row or file of a data set cannot be read; says file, row and reason
 ├── ModelError            (RuntimeError) a model cannot be loaded, trained or run
 │   └── MissingCapability                the model lacks what a method needs; says what and for which model
@@ -20,6 +21,12 @@ class RationalesError(Exception):
 
 class InputError(RationalesError, ValueError):
     """An argument or option is not usable."""
+
+
+class UnknownName(InputError, KeyError):
+    """Nothing is registered under this name."""
+
+    __str__ = Exception.__str__  # a KeyError would put its message in quotes
 
 
 class DataError(RationalesError, ValueError):

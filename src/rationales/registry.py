@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import entry_points
 from typing import Any, TypeVar, get_type_hints
 
-from rationales.errors import InputError
+from rationales.errors import InputError, UnknownName
 
 T = TypeVar("T")
 S = TypeVar("S")
@@ -27,7 +28,7 @@ class Registry(Mapping[str, T]):
     ... class Red: ...
     >>> colours["rde"]
     Traceback (most recent call last):
-    rationales.errors.InputError: no colour is called 'rde'; did you mean 'red'? Known: red
+    rationales.errors.UnknownName: no colour is called 'rde'; did you mean 'red'? Known: red
     """
 
     def __init__(self, kind: str, *, plugins: str | None = None) -> None:
@@ -48,7 +49,12 @@ class Registry(Mapping[str, T]):
         if self._plugins is not None:
             group, self._plugins = self._plugins, None
             for point in entry_points(group=group):
-                point.load()
+                try:
+                    point.load()
+                except Exception as error:  # somebody else's package must not break ours
+                    warnings.warn(
+                        f"the {self.kind} {point.name!r} of another package is left out: {error}", stacklevel=4
+                    )
 
     def __getitem__(self, name: str) -> T:
         self._load_plugins()
@@ -57,7 +63,7 @@ class Registry(Mapping[str, T]):
         except KeyError:
             close = difflib.get_close_matches(name, self._objects, n=1)
             hint = f"; did you mean {close[0]!r}?" if close else "."
-            raise InputError(f"no {self.kind} is called {name!r}{hint} Known: {', '.join(self)}") from None
+            raise UnknownName(f"no {self.kind} is called {name!r}{hint} Known: {', '.join(self)}") from None
 
     def __contains__(self, name: object) -> bool:
         self._load_plugins()

@@ -61,7 +61,11 @@ def _is_pair(text: object) -> bool:
 
 def as_explainer(method: Method) -> Explainer:
     """A method by name, with its defaults, or as it is."""
-    return explainers[method]() if isinstance(method, str) else method
+    if isinstance(method, str):
+        return explainers[method]()
+    if not isinstance(method, Explainer):
+        raise InputError(f"a method is a name or an explainer such as IntegratedGradients(steps=100), got {method!r}")
+    return method
 
 
 def explained(
@@ -84,7 +88,7 @@ def explained(
             yield from explainer(model, batch, target)
             advance(len(part))
     if cut:
-        warnings.warn(cut_message(cut, seen, getattr(model, "max_length", 0)), stacklevel=2)
+        warnings.warn(cut_message(cut, seen, model.max_length), stacklevel=2)
 
 
 def explain(
@@ -129,17 +133,20 @@ class Measurement:
 def evaluate(
     model: Any,
     explanations: Sequence[Explanation],
-    metrics: Sequence[str],
+    metrics: str | Sequence[str],
     *,
-    third: Golds | None = None,
+    gold: Golds | None = None,
+    other: Golds | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     seed: int = 0,
 ) -> tuple[Measurement, ...]:
     """Measure explanations: each metric's mean with a bootstrap 95 % interval, and how many values were defined.
 
-    `third` is what metrics compare with: explanations by people, or a second set. `options` are by metric, such as
-    `{"token_f1": {"fraction": 0.2}}`; each measurement records them in full.
+    `gold` are explanations by people (`rationales.data.gold_selection`) for the metrics that need them, `other` a
+    second set for those that compare two. `options` are by metric, such as `{"token_f1": {"fraction": 0.2}}`; each
+    measurement records them in full.
     """
+    metrics = [metrics] if isinstance(metrics, str) else metrics
     methods = sorted({explanation.provenance.method for explanation in explanations})
     asked = [known_metrics[name] for name in metrics]
     given = options or {}
@@ -150,7 +157,7 @@ def evaluate(
     measured = []
     for metric in asked:
         own = {option.name: option.default for option in metric.options} | dict(given.get(metric.name, {}))
-        values = metric(model, explanations, third, **own)
+        values = metric(model, explanations, other if "other" in metric.needs else gold, **own)
         measured.append(
             Measurement(metric.name, metric.best, "+".join(methods), own, values, aggregate(values, seed=seed))
         )

@@ -25,7 +25,7 @@ import tiny
 from rationales.errors import InputError, MissingCapability, ModelError
 from rationales.explainers import Explainer, explainers
 from rationales.explanation import Explanation, Explanations, Scores
-from rationales.models import Batch, Model, TransformersClassifier, predict, resolve_targets
+from rationales.models import Attentive, Batch, Model, TransformersClassifier, predict, resolve_targets
 from rationales.models.tap import _active
 
 QUICK: dict[str, dict[str, Any]] = {
@@ -426,6 +426,7 @@ class BlackBox:
 
     def __init__(self, model: TransformersClassifier) -> None:
         self.name, self.labels, self.budget = model.name, model.labels, model.budget
+        self.regression, self.max_length = model.regression, model.max_length
         self.encode, self.logits, self.probabilities = model.encode, model.logits, model.probabilities
         self.erase, self.borrowed = model.erase, model.borrowed
 
@@ -445,9 +446,9 @@ class TestCapabilities:
         box = BlackBox(model_of("bert"))
         assert isinstance(box, Model)
         batch = box.encode(tiny.singles())
-        if name in ATTENTIVE:
+        if explainers[name].needs is Attentive:
             missing = "needs a Attentive model; BlackBox has no embed, logits_from, readout, tap"
-        elif name in ("random", "leave_one_out", "backselect", "lime", "kernel_shap"):
+        elif explainers[name].needs is Model:
             identical(quick(name)(box, batch), quick(name)(model_of("bert"), batch))
             return
         else:

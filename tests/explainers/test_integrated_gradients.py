@@ -142,6 +142,7 @@ class Linear:
     """f(e) = Σ w ⊙ e + b: a model whose attributions are known."""
 
     name, labels, budget = "linear", ("a", "b"), 64
+    regression, max_length = False, 64
 
     def __init__(self) -> None:
         base = tiny.classifier()

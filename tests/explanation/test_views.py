@@ -86,10 +86,10 @@ def test_where_a_script_has_no_spaces_each_character_is_a_word() -> None:
         *("好", "的", "ok。", "ไ", "ท", "ย", "𠀀", "𠀁", "b"),
     ]
     texts = ("非常好",)
-    tokens = (piece(texts, 0, 0, 2), piece(texts, 0, 2, 3))  # a token over two words counts for the first
+    tokens = (piece(texts, 0, 0, 2), piece(texts, 0, 2, 3))  # a token over two words is shared
     body = explanation(texts, tokens, Scores([1.0, 2.0])).words().body
     assert isinstance(body, Scores)
-    assert body.values.tolist() == [1.0, 0.0, 2.0]
+    assert body.values.tolist() == [0.5, 0.5, 2.0]
 
 
 def test_words_agree_with_a_slow_count_of_characters() -> None:
@@ -108,9 +108,9 @@ def test_words_agree_with_a_slow_count_of_characters() -> None:
             owner = {place: number for number, span in enumerate(spans) for place in range(*span)}
             sums = [0.0] * len(spans)
             for token, value in zip(tokens, values, strict=True):
-                hit = [owner[place] for place in range(token.start, token.end) if place in owner]
-                if token.segment == segment and hit:
-                    sums[hit[0]] += value
+                hit = {owner[place] for place in range(token.start, token.end) if place in owner}
+                for word in hit if token.segment == segment else ():
+                    sums[word] += value / len(hit)
             wanted += sums
         assert isinstance(after, Scores)
         np.testing.assert_allclose(after.values, wanted, atol=1e-12)

@@ -264,6 +264,7 @@ class Linear:
     """Two classes; each word adds its own number, which is also its id, to the logit of the second."""
 
     name, labels, budget = "linear", ("no", "yes"), 64
+    regression, max_length = False, 64
 
     def encode(self, examples, *, warn=True):
         sources = tuple(Encoded(example, word_tokens(example.texts)) for example in examples)

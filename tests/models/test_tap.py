@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -187,10 +188,13 @@ class TestScope:
         with two.tap():
             pass
 
-    def test_a_model_left_with_the_name_says_so(self) -> None:
-        states = torch.rand(1, 1, 2, 4)
-        with pytest.raises(ModelError, match="outside its with block"):
-            tapped_attention(torch.nn.Identity(), states, states, states, None)
+    def test_another_thread_may_use_the_model_meanwhile(self) -> None:
+        model = tiny.classifier("bert")
+        batch = model.encode(tiny.singles())
+        with torch.no_grad(), model.tap() as tap, ThreadPoolExecutor(1) as others:
+            there = others.submit(lambda: model.logits(batch).detach()).result()
+            assert tap.probabilities == []
+            assert torch.allclose(there, model.logits(batch), atol=1e-6)
 
     def test_training_dropout_is_kept(self) -> None:
         model = tiny.classifier("bert", attention_probs_dropout_prob=0.5, hidden_dropout_prob=0.0)

@@ -47,7 +47,7 @@ def demo(
         began = time.monotonic()
         found = explain(model, held_out, name, out=out / f"{name}.parquet")
         took = time.monotonic() - began
-        figures = [row.aggregate for row in evaluate(model, found, METRICS, third=gold)]
+        figures = [row.aggregate for row in evaluate(model, found, METRICS, gold=gold)]
         table.add_row(name, *(f"{a.mean:.2f} [{a.low:.2f}, {a.high:.2f}]" for a in figures), f"{took:.1f}")
         if name == SHOWN:
             console.print(

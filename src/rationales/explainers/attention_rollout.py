@@ -8,6 +8,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from rationales.errors import InputError
 from rationales.explainers.base import Explainer, explainers
 from rationales.models import Attentive, Batch, over_rows
 from rationales.registry import option
@@ -40,6 +41,11 @@ class AttentionRollout(Explainer):
 
     residual: float = option(0.5, "share of each layer that goes around attention")
     needs: ClassVar[type] = Attentive
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 <= self.residual <= 1:
+            raise InputError(f"residual is a share from 0 to 1, got {self.residual}")
 
     def attribute(self, model: Attentive, batch: Batch, targets: Tensor) -> Tensor:  # type: ignore[override]  # noqa: ARG002
         with torch.no_grad():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -24,7 +25,7 @@ def backselect(
     everyone = torch.arange(len(batch), device=batch.ids.device)
     for number in range(1, int(left.sum(-1).max()) + 1):
         rows, columns = torch.nonzero(left, as_tuple=True)
-        drop = (batch.content & ~left)[rows] | torch.nn.functional.one_hot(columns, batch.width).bool()
+        drop = _without_one_more(batch, left, rows, columns)
         outcome = chosen(model, erased_logits(model, batch, rows, drop, erasure), targets[rows], output)
         table = torch.full(left.shape, -torch.inf, device=outcome.device, dtype=outcome.dtype)
         table[rows, columns] = outcome
@@ -37,6 +38,16 @@ def backselect(
         scores[everyone[going], least_missed[going]] = float(number)
         left[everyone[going], least_missed[going]] = False
     return scores
+
+
+def _without_one_more(batch: Batch, left: Tensor, rows: Tensor, columns: Tensor) -> Callable[[Tensor], Tensor]:
+    """What is dropped in the copies of these numbers: all that has gone before, and one more token."""
+    gone = batch.content & ~left
+
+    def drop(numbers: Tensor) -> Tensor:
+        return gone[rows[numbers]] | torch.nn.functional.one_hot(columns[numbers], batch.width).bool()
+
+    return drop
 
 
 @explainers("backselect")

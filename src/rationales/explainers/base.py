@@ -10,7 +10,7 @@ import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Literal, get_args, get_origin
 
 import torch
 from torch import Tensor
@@ -19,7 +19,7 @@ from rationales import __version__
 from rationales.errors import InputError
 from rationales.explanation import Explanation, Explanations, Provenance, Scores, Target
 from rationales.models import Batch, Model, demand, pick, predict, resolve_targets
-from rationales.registry import Registry
+from rationales.registry import Registry, options_of
 
 explainers: Registry[type[Explainer]] = Registry("explainer", plugins="rationales.explainers")
 
@@ -41,6 +41,15 @@ class Explainer(ABC):
     """
 
     needs: ClassVar[type] = Model
+
+    def __post_init__(self) -> None:
+        """Options with a fixed set of values have one of them, and seeds are not negative."""
+        for option in options_of(type(self)):
+            given, allowed = getattr(self, option.name), get_args(option.type)
+            if get_origin(option.type) is Literal and given not in allowed:
+                raise InputError(f"{option.name} must be one of {', '.join(map(str, allowed))}; got {given!r}")
+            if option.name == "seed" and given < 0:
+                raise InputError(f"seed must not be negative, got {given}")
 
     @abstractmethod
     def attribute(self, model: Model, batch: Batch, targets: Tensor) -> Tensor | Attribution:
@@ -73,7 +82,7 @@ class Explainer(ABC):
         provenance = Provenance(self.name, params, model.name, seed if isinstance(seed, int) else None, __version__)
         values = batch.unpadded(found.values)
         errors = None if found.standard_error is None else batch.unpadded(found.standard_error)
-        checks = {name: check.detach().double().cpu().tolist() for name, check in found.checks.items()}
+        checks = {name: check.detach().cpu().double().tolist() for name, check in found.checks.items()}
         return Explanations(
             Explanation(
                 source.example.id,

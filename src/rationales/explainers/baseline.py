@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 import torch
 from torch import Tensor
 
+from rationales.errors import InputError
 from rationales.models import Batch, Differentiable
 
 Baseline: TypeAlias = Literal["zero", "mask", "pad"]
@@ -16,9 +17,17 @@ Baseline: TypeAlias = Literal["zero", "mask", "pad"]
 
 def baseline_embeddings(model: Differentiable, part: Batch, kind: Baseline) -> Tensor:
     """Word embeddings of the reference input, [n, T, d]."""
+    if kind not in get_args(Baseline):
+        raise InputError(f"baseline must be zero, mask or pad, got {kind!r}")
     if kind == "zero":
         return torch.zeros_like(model.embed(part))
     return model.embed(model.erase(part, part.content, kind))
+
+
+def ends(model: Differentiable, part: Batch, kind: Baseline, *, create_graph: bool = False) -> tuple[Tensor, Tensor]:
+    """Word embeddings of the text and of the reference input, [n, T, d] each; without a graph unless it is wanted."""
+    embeddings, reference = model.embed(part), baseline_embeddings(model, part, kind)
+    return (embeddings, reference) if create_graph else (embeddings.detach(), reference.detach())
 
 
 def relative_gap(found: Tensor, wanted: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from rationales.explainers.base import Attribution, Explainer, explainers
-from rationales.explainers.baseline import Baseline, baseline_embeddings, relative_gap, warn_of_gaps
+from rationales.explainers.baseline import Baseline, ends, relative_gap, warn_of_gaps
 from rationales.explainers.deeplift_rules import multipliers_mode
 from rationales.explainers.integrated_gradients import difference
 from rationales.models import Batch, Differentiable, over, pick
@@ -33,7 +33,7 @@ def deeplift(model: Differentiable, batch: Batch, targets: Tensor, *, baseline: 
     """Σ_d m_id (e_id - e⁰_id) with DeepLift's multipliers m, [B, T]; see `DeepLift`."""
 
     def compute(part: Batch, rows: Tensor) -> Tensor:
-        embeddings, reference = model.embed(part), baseline_embeddings(model, part, baseline)
+        embeddings, reference = ends(model, part, baseline)
         twice = torch.arange(len(part), device=part.ids.device).repeat(2)
         doubled, wanted = part.take(twice), targets[rows].repeat(2)
 
@@ -62,5 +62,5 @@ class DeepLift(Explainer):
     def attribute(self, model: Differentiable, batch: Batch, targets: Tensor) -> Attribution:  # type: ignore[override]
         scores = deeplift(model, batch, targets, baseline=self.baseline)
         error = relative_gap(scores.sum(-1), difference(model, batch, targets, self.baseline))
-        warn_of_gaps(self.name, error, 0.05, "because this model uses functions that no rule covers")
+        warn_of_gaps(self.name, error, 0.05, ": functions that no rule covers, or low precision")
         return Attribution(scores, checks={"completeness_error": error})

@@ -142,13 +142,13 @@ def _softmax(x: Tensor, dim: int = -1, *_: Any, dtype: torch.dtype | None = None
 def _layer_norm(
     x: Tensor, shape: Any, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5, *_: Any
 ) -> Tensor:
-    dims = tuple(range(-len(shape), 0))
-    return _scaled(x - x.mean(dims, keepdim=True), dims, weight, bias, eps)
+    dims, wide = tuple(range(-len(shape), 0)), _wide(x)
+    return _scaled(wide - wide.mean(dims, keepdim=True), dims, weight, bias, eps).to(x.dtype)
 
 
 def _rms_norm(x: Tensor, shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
     eps = torch.finfo(x.dtype).eps if eps is None else eps
-    return _scaled(x, tuple(range(-len(shape), 0)), weight, None, eps)
+    return _scaled(_wide(x), tuple(range(-len(shape), 0)), weight, None, eps).to(x.dtype)
 
 
 def _scaled(x: Tensor, dims: tuple[int, ...], weight: Tensor | None, bias: Tensor | None, eps: float) -> Tensor:

@@ -25,7 +25,8 @@ def input_x_gradient(
 
     def compute(part: Batch, rows: Tensor) -> Tensor:
         embeddings = model.embed(part)
-        product = embeddings * embedding_gradient(model, part, targets[rows], embeddings, create_graph=create_graph)
+        slopes = embedding_gradient(model, part, targets[rows], embeddings, create_graph=create_graph)
+        product = (embeddings if create_graph else embeddings.detach()) * slopes
         return product.norm(dim=-1) if aggregate == "l2" else product.sum(-1)
 
     return over_rows(model, batch, compute, tokens=True)

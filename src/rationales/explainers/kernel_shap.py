@@ -31,6 +31,7 @@ class KernelShap(Explainer):
     seed: int = option(0, "seed of the subsets")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.samples < 3:
             raise InputError(f"samples must be at least 3, got {self.samples}")
 

@@ -20,7 +20,10 @@ def leave_one_out(
     scores = torch.zeros(batch.ids.shape, device=batch.ids.device)
     if not len(rows):
         return scores
-    drop = torch.nn.functional.one_hot(columns, batch.width).bool()
+
+    def drop(numbers: Tensor) -> Tensor:
+        return torch.nn.functional.one_hot(columns[numbers], batch.width).bool()
+
     without = chosen(model, erased_logits(model, batch, rows, drop, erasure), targets[rows], output)
     whole = chosen(model, predict(model, batch), targets, output)
     return scores.to(whole).index_put((rows, columns), whole[rows] - without)

@@ -32,6 +32,7 @@ class Lime(Explainer):
     seed: int = option(0, "seed of the subsets")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.samples < 2 or self.width <= 0 or self.ridge < 0:
             raise InputError(
                 "samples must be at least 2, width above 0 and ridge at least 0; "

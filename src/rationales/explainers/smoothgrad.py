@@ -63,6 +63,9 @@ class SmoothGrad(Explainer):
     needs: ClassVar[type] = Differentiable
 
     def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.noise < 0:
+            raise InputError(f"noise must not be negative, got {self.noise}")
         if self.samples < 2:
             raise InputError(f"samples must be at least 2, got {self.samples}: one has no standard error")
 

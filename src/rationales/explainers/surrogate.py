@@ -35,7 +35,7 @@ class LeastSquares:
         self.coefficients = self.standard_error = torch.empty(0)
 
     def fit(self, train_data: Any, **_: Any) -> None:
-        samples, outputs, weights = (torch.cat(column).double().cpu() for column in zip(*train_data, strict=True))
+        samples, outputs, weights = (torch.cat(column).cpu().double() for column in zip(*train_data, strict=True))
         outputs, weights = outputs.flatten(), weights.flatten()
         design = torch.cat([samples, torch.ones(len(samples), 1, dtype=torch.float64)], 1)
         penalty = torch.full((design.shape[1],), self.ridge, dtype=torch.float64)
@@ -47,6 +47,8 @@ class LeastSquares:
         influence = inverse @ (design * (weights * residuals)[:, None]).T
         self.coefficients = solution[:-1]
         self.standard_error = (influence.square().sum(1) * freedom).sqrt()[:-1]
+        if len(outputs) <= design.shape[1]:  # as many samples as unknowns: nothing is left to tell the spread by
+            self.standard_error = torch.full_like(self.coefficients, torch.nan)
 
     def representation(self) -> Tensor:
         return self.coefficients[None]

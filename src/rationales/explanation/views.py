@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rationales.errors import InputError
 from rationales.explanation.types import Alignment, BoolArray, Explanation, FloatArray, Scores, Selection, Token
@@ -46,77 +47,82 @@ def word_tokens(texts: Sequence[str]) -> tuple[Token, ...]:
     )
 
 
-def _membership(tokens: Sequence[Token], groups: Sequence[Token]) -> list[int]:
-    """For each token the group it overlaps (the first of several), or -1: special tokens and bare white space."""
+Overlaps: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64]]
+"""Pairs of (token, group) that share characters: the numbers of the tokens, and of the groups, [P] each."""
+
+
+def _overlaps(tokens: Sequence[Token], groups: Sequence[Token]) -> Overlaps:
+    """Which tokens overlap which groups, in the order of the tokens. Special tokens and white space overlap none."""
     by_segment: dict[int, list[tuple[int, int, int]]] = {}
     for number, group in enumerate(groups):
         if not group.special and group.start < group.end:  # an empty group overlaps nothing
             by_segment.setdefault(group.segment, []).append((group.end, group.start, number))
     for spans in by_segment.values():
         spans.sort()
-    members = [-1] * len(tokens)
+    pairs: list[tuple[int, int]] = []
     for index, token in enumerate(tokens):
         spans = by_segment.get(token.segment, [])
         place = bisect_right(spans, (token.start, math.inf))  # the first group that ends behind the token's start
-        if place < len(spans) and spans[place][1] < token.end:
-            members[index] = spans[place][2]
-    return members
+        while place < len(spans) and spans[place][1] < token.end:
+            pairs.append((index, spans[place][2]))
+            place += 1
+    found = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    return found[:, 0], found[:, 1]
 
 
 def words(explanation: Explanation, pool: Pool = "sum") -> Explanation:
     """The explanation per word: pieces are pooled by sum, mean or max; a selection keeps a word if it keeps a piece.
 
-    Special tokens drop out. A word that no token covers (cut by truncation) scores 0 and is not selected. Standard
-    errors do not survive, since pieces are not independent.
+    Special tokens drop out. A token that covers several words (as some do in scripts without spaces) shares its score
+    among them when scores are summed. A word that no token covers (cut by truncation) scores 0 and is not selected.
+    Standard errors do not survive, since pieces are not independent.
     """
     if pool not in ("sum", "mean", "max"):
         raise InputError(f"pool must be sum, mean or max, got {pool!r}")
     groups = word_tokens(explanation.texts)
-    members = np.array(_membership(explanation.tokens, groups), dtype=int)
+    overlaps = _overlaps(explanation.tokens, groups)
     match explanation.body:
         case Scores(values=values):
-            pooled = _pooled(values, members, len(groups), pool)
-            return replace(explanation, tokens=groups, body=Scores(pooled))
+            return replace(explanation, tokens=groups, body=Scores(_pooled(values, overlaps, len(groups), pool)))
         case Selection(keep=keep):
             selected = np.zeros(len(groups), dtype=np.bool_)
-            selected[members[keep & (members >= 0)]] = True
+            selected[overlaps[1][keep[overlaps[0]]]] = True
             return replace(explanation, tokens=groups, body=Selection(selected))
         case Alignment() as body:
-            return replace(explanation, tokens=groups, body=_aligned_words(explanation, body, groups, members, pool))
+            return replace(explanation, tokens=groups, body=_aligned_words(explanation, body, groups, pool))
         case body:
             return replace(explanation, tokens=groups, body=body)
 
 
-def _pooled(values: FloatArray, members: np.ndarray, size: int, pool: Pool) -> FloatArray:
-    inside = members >= 0
-    values, members = values[inside], members[inside]
-    pieces = np.bincount(members, minlength=size)
+def _pooled(values: FloatArray, overlaps: Overlaps, size: int, pool: Pool) -> FloatArray:
+    """The values of tokens [T, …] pooled to groups [size, …]; in a sum, a token shares its value among its groups."""
+    tokens, groups = overlaps
+    given = values[tokens]
+    if pool == "sum":
+        given = given / np.bincount(tokens, minlength=1)[tokens].reshape(-1, *[1] * (values.ndim - 1))
+    pieces = np.bincount(groups, minlength=size).reshape(-1, *[1] * (values.ndim - 1))
     if pool == "max":
-        out = np.full(size, -np.inf)
-        np.maximum.at(out, members, values)
+        out = np.full((size, *values.shape[1:]), -np.inf)
+        np.maximum.at(out, groups, given)
         return np.where(pieces > 0, out, 0.0)
-    total: FloatArray = np.bincount(members, weights=values, minlength=size).astype(np.float64)
+    total = np.zeros((size, *values.shape[1:]))
+    np.add.at(total, groups, given)
     return total / np.maximum(pieces, 1) if pool == "mean" else total
 
 
-def _aligned_words(
-    explanation: Explanation, body: Alignment, groups: tuple[Token, ...], members: np.ndarray, pool: Pool
-) -> Alignment:
-    segments = np.array([token.segment for token in explanation.tokens])
-    sizes = [sum(group.segment == side for group in groups) for side in (0, 1)]
-    rows, columns = members[segments == 0], members[segments == 1] - sizes[0]  # below 0: in no word
-    by_column = np.zeros((len(rows), sizes[1]))
-    for row, values in enumerate(body.weights):
-        by_column[row] = _pooled(values, columns, sizes[1], pool)
-    weights = np.zeros((sizes[0], sizes[1]))
-    for column, values in enumerate(by_column.T):
-        weights[:, column] = _pooled(values, rows, sizes[0], pool)
+def _aligned_words(explanation: Explanation, body: Alignment, groups: tuple[Token, ...], pool: Pool) -> Alignment:
+    sides = [
+        ([t for t in explanation.tokens if t.segment == side], [g for g in groups if g.segment == side])
+        for side in (0, 1)
+    ]
+    rows, columns = (_overlaps(tokens, words) for tokens, words in sides)
+    sizes = [len(words) for _, words in sides]
+    weights = _pooled(_pooled(body.weights, rows, sizes[0], pool).T, columns, sizes[1], pool).T
     if body.keep is None:
         return Alignment(weights)
     keep = np.zeros((sizes[0], sizes[1]), dtype=np.bool_)
     for row, column in zip(*np.nonzero(body.keep), strict=True):
-        if rows[row] >= 0 and columns[column] >= 0:
-            keep[rows[row], columns[column]] = True
+        keep[np.ix_(rows[1][rows[0] == row], columns[1][columns[0] == column])] = True
     return Alignment(weights, keep)
 
 
@@ -185,13 +191,13 @@ def normalised(explanation: Explanation, how: Literal["sum", "max"] = "sum") -> 
 def projected(explanation: Explanation, tokens: Sequence[Token]) -> Explanation:
     """The explanation on another tokenisation of the same texts.
 
-    Each new token takes the score of the token it overlaps (the first of several), 0 where there is none. So
-    scores of words, or of another tool's tokens, enter the metrics of a model with its own pieces.
+    Each new token takes the score of the token it overlaps, the sum of several, and 0 where there is none. So scores of
+    words, or of another tool's tokens, enter the metrics of a model with its own pieces.
     """
     if tuple(tokens) == explanation.tokens:
         return explanation
-    members = _membership(tokens, explanation.tokens)
-    values = token_scores(explanation)
-    taken = np.array([values[member] if member >= 0 else 0.0 for member in members])
+    new, old = _overlaps(tokens, explanation.tokens)
+    taken = np.zeros(len(tokens))
+    np.add.at(taken, new, token_scores(explanation)[old])
     body = Selection(taken > 0) if isinstance(explanation.body, Selection) else Scores(taken)
     return replace(explanation, tokens=tuple(tokens), body=body)

@@ -13,7 +13,7 @@ import torch
 
 from rationales.data.example import Example
 from rationales.errors import InputError
-from rationales.explanation.types import BoolArray, Explanation, FloatArray, Selection
+from rationales.explanation.types import BoolArray, Explanation, FloatArray, Selection, Target
 from rationales.explanation.views import count, projected, ranked, token_scores
 from rationales.metrics.base import sized
 from rationales.models import Erasure, Model, demand, erased_logits, predict
@@ -56,7 +56,7 @@ def outcomes(model: object, explanations: Sequence[Explanation], drops: Drops, e
     with model.borrowed(), torch.no_grad():
         parts = [_round(model, part, drops, erasure) for part in _rounds(explanations)]
     if cut := sum(part.cut for part in parts):
-        warnings.warn(cut_message(cut, len(explanations), getattr(model, "max_length", 0)), stacklevel=2)
+        warnings.warn(cut_message(cut, len(explanations), model.max_length), stacklevel=2)
     return Outcomes(
         np.concatenate([part.whole for part in parts]),
         np.concatenate([part.erased for part in parts]),
@@ -101,13 +101,14 @@ def _defined(explanation: Explanation) -> bool:
 
 
 def _targets(model: Model, explanations: list[Explanation], whole: torch.Tensor) -> torch.Tensor:
-    """The class each explanation is about, [n]: by its number, else by its label, else the predicted one."""
-    classes = range(len(model.labels))
+    """The class each explanation is about, [n]: by its label, else by its number, else the predicted one."""
     by_label = {label: number for number, label in enumerate(model.labels)}
-    given = [
-        item.target.index if item.target.index in classes else by_label.get(item.target.label, -1)
-        for item in explanations
-    ]
+
+    def number(target: Target) -> int:
+        named = by_label.get(target.label, -1)  # goes before a number, which may be that of another model or tool
+        return named if named >= 0 or target.index not in range(len(model.labels)) else target.index
+
+    given = [number(item.target) for item in explanations]
     targets = torch.tensor(given, device=whole.device)
     return torch.where(targets >= 0, targets, whole.argmax(-1))
 

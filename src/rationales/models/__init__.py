@@ -15,7 +15,7 @@ from rationales.models.packer import erased_logits, over, over_rows, packed
 from rationales.models.protocols import Attentive, Differentiable, Model, SelfExplaining, demand
 from rationales.models.tap import Tap
 from rationales.models.targets import Output, chosen, pick, predict, resolve_targets
-from rationales.models.transformers_classifier import TransformersClassifier
+from rationales.models.transformers_classifier import TransformersClassifier, checked_device
 
 __all__ = [
     "Attentive",
@@ -47,20 +47,20 @@ def load(
 ) -> Model:
     """A `Model` from whatever the user has.
 
-    `source` is a `Model` already, a directory, a hub name, a Transformers model (then `tokenizer` too), or a
-    Transformers pipeline.
+    `source` is a `Model` already, a directory or a hub name (with its own tokenizer, unless `tokenizer` is given), a
+    Transformers model (then `tokenizer` too), or a Transformers pipeline.
     """
     if isinstance(source, Model):
         return source
     if isinstance(source, (str, Path)):
-        return TransformersClassifier.from_pretrained(source, device=device, max_length=max_length)
+        return TransformersClassifier.from_pretrained(source, device=device, max_length=max_length, tokenizer=tokenizer)
     if tokenizer is None and hasattr(source, "model") and hasattr(source, "tokenizer"):
         source, tokenizer = source.model, source.tokenizer
     if isinstance(source, PreTrainedModel):
         if tokenizer is None:
             raise InputError("a live model needs its tokenizer: load(model, tokenizer)")
         if device is not None:
-            torch.nn.Module.to(source, device)
+            torch.nn.Module.to(source, checked_device(device))
         return TransformersClassifier(source, tokenizer, max_length=max_length)
     raise InputError(
         f"a model is a directory, a hub name, a Transformers model with its tokenizer, or a pipeline; got {source!r}"

@@ -109,7 +109,7 @@ class Batch:
 
     def unpadded(self, values: Tensor) -> list[np.ndarray]:
         """The rows of a [B, T, …] tensor without their padding, as arrays."""
-        arrays, keep = values.detach().double().cpu().numpy(), self.keep.cpu().numpy()
+        arrays, keep = values.detach().cpu().double().numpy(), self.keep.cpu().numpy()
         return [row[kept] for row, kept in zip(arrays, keep, strict=True)]
 
     def generators(self, seed: int) -> list[np.random.Generator]:

@@ -39,12 +39,14 @@ def packed(
     budget: int,
     width: int | None = None,
     side: Side = "right",
+    remember: Callable[[int], None] | None = None,
 ) -> Tensor:
     """Run `compute` on every input and return its results in order, [N, …].
 
     `compute(rows)` gets the numbers [n] of the inputs that make up a batch and returns [n, …]. With `width`, the
     second dimension of its results is tokens, of which a batch has as many as its longest input: results are
-    padded with zeros to `width`, on the given side. `lengths` [N] are tokens per input.
+    padded with zeros to `width`, on the given side. `lengths` [N] are tokens per input. `remember` is told a smaller
+    budget where the given one did not fit.
     """
     pieces: list[Tensor] = []
     indices: list[Tensor] = []
@@ -57,7 +59,9 @@ def packed(
         piece: Tensor | None = None
         try:
             piece = compute(rows)
-        except (torch.OutOfMemoryError, MemoryError) as error:
+        except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
+            if not _is_out_of_memory(error):
+                raise
             if len(rows) == 1:
                 raise ModelError(
                     f"one input of {int(lengths[rows[0]])} tokens does not fit in memory; "
@@ -67,6 +71,8 @@ def packed(
             half = (len(rows) + 1) // 2
             log.warning("a batch of %d inputs did not fit in memory; going on with %d at a time", len(rows), half)
             budget = half * int(lengths[rows[0]])
+            if remember is not None:
+                remember(budget)
             rest = torch.cat([rows, *reversed(queue)])
             queue = [rest[part] for part in plan(lengths[rest], budget)][::-1]
             _release_cached_memory()
@@ -111,6 +117,7 @@ def over(
         budget=max(1, model.budget // cost),
         width=batch.width if tokens else None,
         side=batch.side,
+        remember=lambda fitting: setattr(model, "budget", fitting * cost),
     )
 
 
@@ -121,17 +128,30 @@ def over_rows(
     return over(model, batch, torch.arange(len(batch)), compute, tokens=tokens)
 
 
-def erased_logits(model: Model, batch: Batch, rows: Tensor, drop: Tensor, how: Erasure) -> Tensor:
-    """Logits [N, C] of copies of the batch's rows [N] without the tokens `drop` [N, T]."""
+def erased_logits(
+    model: Model, batch: Batch, rows: Tensor, drop: Tensor | Callable[[Tensor], Tensor], how: Erasure
+) -> Tensor:
+    """Logits [N, C] of copies of the batch's rows [N] without the tokens `drop` [N, T].
+
+    Where all of `drop` at once would be large, it is a function: the numbers [n] of some copies → [n, T].
+    """
     rows = rows.to(batch.ids.device)
     lengths = batch.lengths[rows]
-    if how == "delete":
+    if how == "delete" and isinstance(drop, Tensor):
         lengths = lengths - (drop & batch.keep[rows]).sum(-1)
 
     def compute(part: Batch, numbers: Tensor) -> Tensor:
-        return model.logits(model.erase(part, part.trimmed(drop[numbers]), how))
+        dropped = drop[numbers] if isinstance(drop, Tensor) else drop(numbers)
+        return model.logits(model.erase(part, part.trimmed(dropped), how))
 
     return over(model, batch, rows, compute, lengths=lengths.cpu())
+
+
+def _is_out_of_memory(error: BaseException) -> bool:
+    """Whether memory ran out; on a processor PyTorch raises a plain RuntimeError then."""
+    if isinstance(error, torch.OutOfMemoryError | MemoryError):
+        return True
+    return any(words in str(error) for words in ("can't allocate memory", "not enough memory"))
 
 
 def _release_cached_memory() -> None:

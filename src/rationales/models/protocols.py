@@ -21,7 +21,9 @@ class Model(Protocol):
 
     name: str
     labels: tuple[str, ...]
-    budget: int
+    regression: bool  # whether the outputs are numbers and not classes
+    max_length: int  # tokens at which texts are cut
+    budget: int  # tokens per batch
 
     def encode(self, examples: Sequence[Example], *, warn: bool = True) -> Batch:
         """Tokenise. This is the only place where it happens."""

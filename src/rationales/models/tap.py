@@ -56,9 +56,7 @@ def tapped_attention(
     **extras: Any,
 ) -> tuple[Tensor, Tensor]:
     """Eager attention that reports to the active tap. The signature is the one Transformers calls."""
-    tap = _active.get()
-    if tap is None:
-        raise ModelError("the attention tap was called outside its with block")
+    tap = _active.get()  # None in another thread that runs the model meanwhile
     unsupported = [name for name in ("softcap", "s_aux", "sinks") if extras.get(name) is not None]
     if unsupported:
         raise MissingCapability(f"{type(module).__name__} uses {', '.join(unsupported)} in attention; the tap does not")
@@ -69,9 +67,11 @@ def tapped_attention(
     precise = torch.float32 if query.dtype in (torch.float16, torch.bfloat16) else query.dtype
     masked = logits if attention_mask is None else logits + attention_mask[..., : key.shape[-2]]
     probabilities = masked.softmax(-1, dtype=precise).to(query.dtype)
-    tap.logits.append(logits)
-    tap.probabilities.append(probabilities)
-    used = probabilities if tap.scale is None else probabilities * tap.scale
+    used = probabilities
+    if tap is not None:
+        tap.logits.append(logits)
+        tap.probabilities.append(probabilities)
+        used = probabilities if tap.scale is None else probabilities * tap.scale
     used = drop_out(used, p=dropout, training=module.training)
     return (used @ value).transpose(1, 2).contiguous(), used
 

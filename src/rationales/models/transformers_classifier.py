@@ -103,11 +103,12 @@ class TransformersClassifier:
         max_length: int | None = None,
         truncation: Literal["end", "error"] = "end",
         budget: int | None = None,
+        tokenizer: PreTrainedTokenizerBase | None = None,
     ) -> TransformersClassifier:
-        """From a directory or a hub name."""
+        """From a directory or a hub name, with the tokenizer that is there unless another is given."""
         common: dict[str, Any] = {"revision": revision, "trust_remote_code": trust_remote_code}
-        if not Path(source).exists() and (Path(source).is_absolute() or str(source).startswith(".")):
-            raise ModelError(f"there is no directory {source}")
+        check_source(source)
+        wanted = checked_device(device)
         try:
             config = AutoConfig.from_pretrained(source, **common)
             architectures = config.architectures or []
@@ -118,12 +119,12 @@ class TransformersClassifier:
                 )
             with quiet_transformers(bars=not Path(source).is_dir()):  # a download may be worth watching
                 model = AutoModelForSequenceClassification.from_pretrained(source, dtype=dtype, **common)
-                tokenizer = AutoTokenizer.from_pretrained(source, **common)
+                tokenizer = tokenizer or load_tokenizer(source, **common)
         except ModelError:
             raise
         except (OSError, ValueError, RuntimeError, SafetensorError) as error:  # absent, damaged, or of another shape
             raise ModelError(f"no classifier could be loaded from {source}: {error}") from error
-        model.to(device or best_device()).eval()
+        model.to(wanted).eval()
         return cls(model, tokenizer, name=str(source), max_length=max_length, truncation=truncation, budget=budget)
 
     def save_pretrained(self, directory: str | Path) -> None:
@@ -147,6 +148,9 @@ class TransformersClassifier:
     def encode(self, examples: Sequence[Example], *, warn: bool = True) -> Batch:
         if not examples:
             raise InputError("there are no texts to encode")
+        choosing = next((example.id for example in examples if example.choices), None)
+        if choosing is not None:
+            raise InputError(f"example {choosing!r} has choices; a classifier reads single texts and pairs")
         rows = self._tokenised(examples)
         cut = sum(row.cut for row, _, _ in rows)
         if cut and self.truncation == "error":
@@ -254,7 +258,7 @@ class TransformersClassifier:
         return self._core.get_input_embeddings()
 
     def embed(self, batch: Batch) -> Tensor:
-        embeddings: Tensor = self._embedding(batch.ids)
+        embeddings = _precise(self._embedding(batch.ids))
         return embeddings if batch.zeroed is None else embeddings.masked_fill(batch.zeroed.unsqueeze(-1), 0.0)
 
     def logits_from(self, embeddings: Tensor, batch: Batch) -> Tensor:
@@ -353,10 +357,39 @@ def cut_message(cut: int, total: int, length: int) -> str:
     return f"{cut} of {total} texts were longer than {length} tokens and were cut at the end"
 
 
+def check_source(source: str | Path) -> None:
+    """A path that leads nowhere is no hub name; say so before the hub is asked."""
+    if not Path(source).exists() and (Path(source).is_absolute() or str(source).startswith((".", "~"))):
+        raise ModelError(f"there is no directory {source}")
+
+
+def load_tokenizer(source: str | Path, **options: Any) -> PreTrainedTokenizerBase:
+    """The tokenizer of a directory or hub name.
+
+    For a directory without one Transformers would make up a tokenizer that knows no word.
+    """
+    files = ("tokenizer*", "vocab*", "*.model", "*.tiktoken", "tekken.json")
+    if Path(source).is_dir() and not any(next(Path(source).glob(name), None) for name in files):
+        raise ModelError(f"{source} holds a model but no tokenizer; save its tokenizer there or pass one")
+    tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(source, **options)
+    return tokenizer
+
+
+def checked_device(wanted: str | torch.device | None) -> torch.device:
+    """The device that is wanted, if it is there, or the best one."""
+    if wanted is None:
+        return best_device()
+    try:
+        device = torch.device(wanted)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise InputError(f"the device {str(wanted)!r} cannot be used: {error}".partition("\n")[0]) from error
+    return device
+
+
 def best_device() -> torch.device:
-    """The accelerator if there is one, else the processor."""
-    accelerator = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
-    return accelerator or torch.device("cpu")
+    """CUDA if it is there, else the processor. (Apple's MPS has no float64, which exact sums here need.)"""
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def default_budget(model: PreTrainedModel) -> int:
@@ -368,5 +401,6 @@ def default_budget(model: PreTrainedModel) -> int:
         return 2048
     config = model.config.get_text_config()
     free, _ = torch.cuda.mem_get_info(model.device)
-    per_token = 40 * config.hidden_size * config.num_hidden_layers * torch.finfo(model.dtype).bits // 8
+    hidden, layers = getattr(config, "hidden_size", 1024), getattr(config, "num_hidden_layers", 24)
+    per_token = 40 * hidden * layers * torch.finfo(model.dtype).bits // 8
     return int(max(2048, min(131_072, free // (2 * per_token))))

@@ -18,12 +18,12 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, mse_loss
-from transformers import AutoModelForSequenceClassification, AutoTokenizer
+from transformers import AutoModelForSequenceClassification
 
 from rationales.data.example import Example
 from rationales.errors import InputError, ModelError
 from rationales.models import TransformersClassifier, embedded_encoder
-from rationales.models.transformers_classifier import cut_message, quiet_transformers
+from rationales.models.transformers_classifier import check_source, cut_message, load_tokenizer, quiet_transformers
 from rationales.registry import option
 from rationales.train.labels import METRICS, SCORES, Metric, Part, read_task
 from rationales.train.loop import Settings, fit, gathered, session
@@ -110,6 +110,7 @@ def _pretrained(config: Config, names: tuple[str, ...]) -> TransformersClassifie
     """The encoder with a new layer on top for these classes, or for one number."""
     source = config.encoder or embedded_encoder()
     names = names or ("value",)
+    check_source(source)
     try:
         with quiet_transformers(bars=not Path(source).is_dir()):  # a download may be worth watching
             network, report = AutoModelForSequenceClassification.from_pretrained(
@@ -122,7 +123,9 @@ def _pretrained(config: Config, names: tuple[str, ...]) -> TransformersClassifie
                 dtype=torch.float32,
                 output_loading_info=True,
             )
-            tokenizer = AutoTokenizer.from_pretrained(source)
+            tokenizer = load_tokenizer(source)
+    except ModelError:
+        raise
     except (OSError, ValueError) as error:
         raise ModelError(f"no pretrained model could be loaded from {source}: {error}") from error
     inside = f"{network.base_model_prefix}."
