@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -16,6 +17,8 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
+
+from rationales.explanation.files import replacing
 
 PACKAGES = ("rationales", "torch", "transformers", "captum", "numpy")
 
@@ -42,7 +45,7 @@ def write(table: str, rows: Sequence[Row], *, seeds: Sequence[int], directory: P
     directory.mkdir(parents=True, exist_ok=True)
     content = {
         "table": table,
-        "command": " ".join(["python", *sys.argv]),
+        "command": shlex.join(["python", *sys.argv]),
         "commit": _commit(),
         "versions": {"python": platform.python_version(), **_versions()},
         "hardware": hardware(),
@@ -50,8 +53,12 @@ def write(table: str, rows: Sequence[Row], *, seeds: Sequence[int], directory: P
         "rows": [asdict(row) for row in rows],
     }
     path = directory / f"{table}.json"
-    _replace(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
-    _replace(directory / f"{table}.md", markdown(content))
+    for file, text in (
+        (path, json.dumps(content, indent=1, ensure_ascii=False) + "\n"),
+        (directory / f"{table}.md", markdown(content)),
+    ):
+        with replacing(file) as beside:
+            beside.write_text(text, encoding="utf-8")
     return path
 
 
@@ -74,11 +81,14 @@ def _cell(value: Any) -> str:
 
 
 def _commit() -> str:
-    """The commit the code is at, with "+" behind it if files of the package differ from it."""
+    """The commit the code is at, with "+" behind it if tracked files differ from it.
+
+    Where the code runs without its repository, the environment variable RATIONALES_COMMIT can tell it.
+    """
     here = Path(__file__).parent
     try:
         commit = _git(here, "rev-parse", "--short", "HEAD")
-        return commit + ("+" if _git(here, "status", "--porcelain", "--", str(here)) else "")
+        return commit + ("+" if _git(here, "status", "--porcelain", "--untracked-files=no") else "")
     except (OSError, subprocess.CalledProcessError):
         return os.environ.get("RATIONALES_COMMIT", "unknown")
 
@@ -117,9 +127,3 @@ def _processor() -> str:
     except OSError:
         pass
     return platform.processor() or platform.machine()
-
-
-def _replace(path: Path, text: str) -> None:
-    beside = path.with_name(f".{path.name}.tmp")
-    beside.write_text(text, encoding="utf-8")
-    beside.replace(path)
