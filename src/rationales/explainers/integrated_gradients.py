@@ -18,7 +18,7 @@ from rationales.models import Batch, Differentiable, over, over_rows, pick
 from rationales.registry import option
 
 PLAIN, GRADE = 100, 8
-"""When more than so many steps turn out to be needed, nodes are graded by this much; see `gauss_legendre`."""
+"""Where more than so many steps are needed and doubling them helps little, nodes are graded; see `gauss_legendre`."""
 
 
 @cache
@@ -108,7 +108,7 @@ class IntegratedGradients(Explainer):
     s_i = Σ_d (e_id - e⁰_id) ∫₀¹ ∂f_y/∂e_id (e⁰ + a (e - e⁰)) da, by Gauss-Legendre quadrature. Signed. The scores of
     all tokens, special ones too, add up to f_y(text) - f_y(baseline); how far they miss it is recorded as
     `completeness_error`, relative to that difference. Where it is above `tolerance`, the steps are doubled up to
-    `max_steps`, and above 100 placed where the change is fastest; what still misses it is warned about.
+    `max_steps`, and where that helps little placed closer to the baseline; what still misses it is warned about.
     `aggregate="l2"` gives ‖·‖₂ over d instead of the sum, unsigned.
     Sundararajan et al. (2017).
     """
@@ -129,30 +129,42 @@ class IntegratedGradients(Explainer):
         wanted = difference(model, batch, targets, self.baseline)
         scores = torch.zeros(batch.ids.shape, device=wanted.device, dtype=wanted.dtype)
         error = torch.full_like(wanted, torch.inf)
-        taken = torch.zeros_like(wanted)
-        steps, grade, todo = self.steps, 1, torch.arange(len(batch), device=wanted.device)
-        while True:
-            part, before = batch.take(todo), error[todo]
-            if self.aggregate == "l2":
-                components = _components(model, part, targets[todo], steps, self.baseline, grade)
-                found, added = components.norm(dim=-1), components.sum((1, 2))
-            else:
-                found = integrated_gradients(
-                    model, part, targets[todo], steps=steps, baseline=self.baseline, grade=grade
-                )
-                added = found.sum(-1)
-            gaps = relative_gap(added, wanted[todo]).to(error)
-            better = gaps < before  # also false for NaN
-            better |= before.isinf()
-            scores[todo[better]], error[todo[better]] = found[better].to(scores), gaps[better]
-            taken[todo] = float(steps)
-            # What graded nodes did not help, such as the rounding of half precision, more of them will not help either.
-            stalled = (gaps > 0.9 * before) if grade > 1 else torch.zeros_like(better)
-            todo = todo[~(error[todo] <= self.tolerance) & ~stalled]
-            if not len(todo) or steps >= self.max_steps:
-                break
+        taken, graded, used = torch.zeros_like(wanted), torch.zeros_like(wanted).bool(), torch.zeros_like(wanted).bool()
+
+        def attempt(rows: Tensor, steps: int, grade: bool) -> None:
+            if not len(rows):
+                return
+            found, added = self._integrated(model, batch.take(rows), targets[rows], steps, GRADE if grade else 1)
+            gaps, before = relative_gap(added, wanted[rows]).to(error), error[rows]
+            better = (gaps < before) | before.isinf()
+            scores[rows[better]], error[rows[better]] = found[better].to(scores), gaps[better]
+            taken[rows], used[rows] = float(steps), grade
+            slow = ~(gaps < before / 2) & (2 * steps > PLAIN)  # then the other placing of the nodes may do better
+            graded[rows[slow]] = not grade
+
+        def missed() -> Tensor:
+            return torch.nonzero(~(error <= self.tolerance)).flatten()  # NaN counts as a miss
+
+        steps = self.steps
+        attempt(missed(), steps, False)
+        while steps < self.max_steps and len(todo := missed()):
             steps = min(2 * steps, self.max_steps)
-            grade = GRADE if steps > PLAIN else 1
+            plain, other = todo[~graded[todo]], todo[graded[todo]]
+            attempt(plain, steps, False)
+            attempt(other, steps, True)
+        if steps > PLAIN:  # a last chance for those that had equal steps only
+            todo = missed()
+            attempt(todo[~used[todo]], steps, True)
         advice = f"after {steps} steps; raise max_steps, change the baseline, or use a higher precision"
         warn_of_gaps(self.name, error, self.tolerance, advice)
         return Attribution(scores, checks={"completeness_error": error, "steps": taken})
+
+    def _integrated(
+        self, model: Differentiable, part: Batch, targets: Tensor, steps: int, grade: int
+    ) -> tuple[Tensor, Tensor]:
+        """Scores [n, T], and what they add up to before any norm is taken, [n]."""
+        if self.aggregate == "l2":
+            components = _components(model, part, targets, steps, self.baseline, grade)
+            return components.norm(dim=-1), components.sum((1, 2))
+        found = integrated_gradients(model, part, targets, steps=steps, baseline=self.baseline, grade=grade)
+        return found, found.sum(-1)
