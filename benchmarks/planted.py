@@ -81,7 +81,7 @@ def main() -> None:
                 method="classifier",
                 explainer=explainer,
                 data="planted-reviews",
-                model="all-MiniLM-L6-v2",
+                model=Path(options.encoder).name or "all-MiniLM-L6-v2",
                 std=spread,
                 n=len(values),
                 note=note,

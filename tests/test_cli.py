@@ -7,15 +7,18 @@ import json
 import subprocess
 import sys
 import warnings
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from rationales.cli import main
+from rationales.cli.fields import built, merged_parameters
+from rationales.errors import InputError
 from rationales.explainers import explainers
 from rationales.explanation import Explanations
 from rationales.metrics import metrics
-from rationales.registry import options_of
+from rationales.registry import option, options_of
 from tiny import classifier
 
 
@@ -47,6 +50,8 @@ def test_the_list_of_commands_does_not_load_pytorch():
     code = """
 import sys
 from rationales.cli import main
+from rationales.cli.fields import built, merged_parameters
+from rationales.errors import InputError
 sys.argv = ["rationales", "--help"]
 try:
     main()
@@ -77,8 +82,8 @@ def test_help_shows_an_example(call, command):
 def test_explain_has_an_option_for_every_field_of_every_method(call):
     _, out, _ = call("explain", "--help")
     for cls in explainers.values():
-        for option in options_of(cls):
-            assert "--" + option.name.replace("_", "-") in out
+        for field in options_of(cls):
+            assert "--" + field.name.replace("_", "-") in out
 
 
 def test_explain_prints_plain_text_in_a_pipe(call, model):
@@ -155,6 +160,15 @@ def test_explain_a_file_and_skip_its_bad_rows(call, model, tmp_path):
         (["-m", "./nowhere", "text"], "no directory"),
         (["-m", "MODEL", "--max-length", "9999", "text"], "max_length"),
         (["-m", "MODEL", "--method", "attention", "--layers", "9", "text"], "layers 0 … 1"),
+        (["-m", "MODEL", "--method", "attention", "--heads", "last", "text"], "heads must be all"),
+        (["-m", "MODEL", "--limit", "-1", "text"], "--limit"),
+        (["-m", "MODEL", "--device", "banana", "text"], "device 'banana' cannot be used"),
+        (["-m", "MODEL", "--method", "random", "--seed", "-1", "text"], "seed must not be negative"),
+        (["-m", "MODEL", "--target", "²", "text"], "no label '²'"),
+        (["-m", "MODEL", "--json", "--out", "x.jsonl", "text"], "give one of them"),
+        (["-m", "MODEL", "--split", "dev", "text"], "go with --data"),
+        (["-m", "MODEL", "--pair", " ", "text"], "second text is empty"),
+        (["-m", "MODEL", "--method", "attention_rollout", "--residual", "5", "text"], "residual is a share"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_a_line(call, model, arguments, message):
@@ -175,6 +189,42 @@ def test_long_texts_are_cut_with_a_warning(call, model):
     assert "1 of 1 texts were longer than 6 tokens" in err
 
 
+def test_an_empty_file_is_said_to_be_empty(call, model, tmp_path):
+    rows = tmp_path / "rows.csv"
+    rows.write_text("text,label\n")
+    status, _, err = call("explain", "-m", model, "--data", str(rows))
+    assert status == 2
+    assert "no texts in" in err
+
+
+def test_a_model_without_a_tokenizer_is_refused(call, tmp_path):
+    classifier("bert").model.save_pretrained(tmp_path / "bare")
+    status, _, err = call("explain", "-m", str(tmp_path / "bare"), "good soup")
+    assert status == 2
+    assert "no tokenizer" in err
+
+
+def test_methods_may_give_one_option_different_types():
+    @dataclass(frozen=True)
+    class Counted:
+        width: int = option(3, "tokens")
+
+    @dataclass(frozen=True)
+    class Scaled:
+        width: float = option(0.5, "a share")
+        bins: tuple[float, ...] = option((0.1,), "bins")
+
+    classes = {"counted": Counted, "scaled": Scaled}
+    names = [parameter.name for parameter in merged_parameters(classes, "Options", ())]
+    assert names == ["bins", "width"]
+    assert built("counted", Counted, {"width": "2"}) == Counted(2)
+    assert built("scaled", Scaled, {"width": "0.25", "bins": "0.1, 0.2"}) == Scaled(0.25, (0.1, 0.2))
+    with pytest.raises(InputError, match="--width must be a number, got 'wide'"):
+        built("counted", Counted, {"width": "wide"})
+    with pytest.raises(InputError, match="'width', which the command uses itself"):
+        merged_parameters(classes, "Options", ("width",))
+
+
 def test_methods_and_metrics_are_listed(call):
     _, out, _ = call("methods")
     assert [line.split("\t")[0] for line in out.splitlines()] == list(explainers)
@@ -192,6 +242,9 @@ def test_methods_and_metrics_are_listed(call):
 def test_data_lists_names_and_shows_files(call, tmp_path):
     _, out, _ = call("data")
     assert "sst2\t" in out
+    assert "planted-pairs\t" in out
+    _, out, _ = call("data", "planted-reviews")
+    assert "rationale" in out
     (tmp_path / "a.jsonl").write_text('{"premise": "A man runs.", "hypothesis": "He sleeps.", "label": "no"}\n')
     _, out, _ = call("data", str(tmp_path / "a.jsonl"))
     assert "He sleeps." in out

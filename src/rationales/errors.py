@@ -2,6 +2,7 @@
 
 RationalesError
 ├── InputError            (ValueError)   an argument or option is not usable
+│   ├── NoSuchSplit                      a data set does not have the split that is asked for
 │   └── UnknownName       (KeyError)     nothing is registered under this name
 ├── DataError             (ValueError)   a row or file of a data set cannot be read; says file, row and reason
 ├── ModelError            (RuntimeError) a model cannot be loaded, trained or run
@@ -21,6 +22,10 @@ class RationalesError(Exception):
 
 class InputError(RationalesError, ValueError):
     """An argument or option is not usable."""
+
+
+class NoSuchSplit(InputError):
+    """A data set does not have the split that is asked for."""
 
 
 class UnknownName(InputError, KeyError):

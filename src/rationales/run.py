@@ -21,7 +21,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rationales.data.example import Example
 from rationales.errors import InputError
 from rationales.explainers import Explainer, explainers
-from rationales.explanation import Explanation, Explanations, ExplanationWriter
+from rationales.explanation import Explanation, Explanations, ExplanationWriter, write_jsonl
 from rationales.explanation.types import FloatArray
 from rationales.metrics import metrics as known_metrics
 from rationales.metrics.aggregate import Aggregate, aggregate
@@ -78,6 +78,8 @@ def explained(
 ) -> Iterator[Explanation]:
     """Explanations one after another, in the order of the texts, as they are computed."""
     explainer = as_explainer(method)
+    if target is not None and not isinstance(target, int | str):
+        raise InputError(f"a target is a label or its number, the same for all texts; got {target!r:.80}")
     examples = as_examples(texts)
     total = len(texts) if isinstance(texts, Sequence) and not isinstance(texts, str) and not _is_pair(texts) else None
     seen = cut = 0
@@ -106,16 +108,31 @@ def explain(
     `model` is a directory, a hub name, a Transformers model with its `tokenizer`, a pipeline or a `Model`. `texts` is a
     text, a pair, or many of them. `method` is a name or an explainer with options, such as
     `IntegratedGradients(steps=100)`. `target` is a label or its number; by default each text's predicted class. With
-    `out` the explanations go to that Parquet file as they are computed and are read from there. `progress` shows a bar;
-    by default when somebody is watching.
+    `out` the explanations go to that file, .parquet or .jsonl, as they are computed and are read from there. `progress`
+    shows a bar; by default when somebody is watching.
     """
+    if out is not None:
+        check_name(out)
     found = explained(load(model, tokenizer), texts, method, target=target, progress=progress)
-    if out is None:
-        return Explanations(found)
-    with ExplanationWriter(out) as writer:
-        for explanation in found:
+    return Explanations(found) if out is None else save(found, out)
+
+
+def check_name(path: str | Path) -> None:
+    """Explanations are saved as .parquet or .jsonl; better to hear it before they are computed."""
+    if Path(path).suffix not in (".parquet", ".jsonl"):
+        raise InputError(f"explanations are saved in files that end in .parquet or .jsonl, got {path}")
+
+
+def save(explanations: Iterable[Explanation], path: str | Path) -> Explanations:
+    """Write explanations to a file as they come, and open it."""
+    check_name(path)
+    if Path(path).suffix == ".jsonl":
+        write_jsonl(explanations, path)
+        return Explanations.from_jsonl(path)
+    with ExplanationWriter(path) as writer:
+        for explanation in explanations:
             writer.write(explanation)
-    return Explanations.load(out)
+    return Explanations.load(path)
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,6 +152,7 @@ def evaluate(
     explanations: Sequence[Explanation],
     metrics: str | Sequence[str],
     *,
+    tokenizer: Any = None,
     gold: Golds | None = None,
     other: Golds | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
@@ -153,7 +171,7 @@ def evaluate(
     if unused := set(given) - set(metrics):
         raise InputError(f"options for metrics that are not asked for: {', '.join(sorted(unused))}")
     if any("model" in metric.needs for metric in asked):
-        model = load(model)
+        model = load(model, tokenizer)
     measured = []
     for metric in asked:
         own = {option.name: option.default for option in metric.options} | dict(given.get(metric.name, {}))

@@ -185,3 +185,16 @@ def test_steps_must_make_sense(steps: int) -> None:
 @pytest.mark.parametrize("baseline", ["zero", "mask"])
 def test_can_be_differentiated_again(baseline: str) -> None:
     check_second_order(lambda *given: integrated_gradients(*given, steps=3, baseline=baseline, create_graph=True))
+
+
+def test_no_gradient_reaches_the_parameters_unless_a_graph_is_wanted() -> None:
+    model = tiny.classifier("bert")
+    batch, targets = model.encode(tiny.singles()), torch.zeros(len(tiny.singles()), dtype=torch.long)
+    assert not integrated_gradients(model, batch, targets, steps=2).requires_grad
+    assert integrated_gradients(model, batch, targets, steps=2, create_graph=True).requires_grad
+
+
+@pytest.mark.parametrize("kind", ["llama", "modernbert"])
+def test_adds_up_also_where_zero_is_a_singular_point(kind: str) -> None:
+    found = explain(IntegratedGradients(), tiny.classifier(kind))
+    assert max(explanation.checks["completeness_error"] for explanation in found) <= 0.01

@@ -53,3 +53,10 @@ def test_the_standard_error_is_calibrated() -> None:
 def test_one_sample_has_no_standard_error() -> None:
     with pytest.raises(InputError, match="samples must be at least 2, got 1"):
         SmoothGrad(1)
+
+
+def test_half_precision_gets_noise_too() -> None:
+    model = tiny.classifier("bert")
+    model.model.to(torch.bfloat16)
+    (found,) = explain(SmoothGrad(samples=4, noise=0.5), model, [FEW[0]])
+    assert (found.body.standard_error > 0).all()

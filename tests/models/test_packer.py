@@ -147,3 +147,21 @@ class TestOver:
                 alone = batch.take(torch.tensor([row]))
                 wanted = model.logits(model.erase(alone, drop[number : number + 1], how))
                 assert torch.allclose(found[number], wanted[0], atol=1e-5)
+
+
+def test_a_budget_that_did_not_fit_is_not_tried_again() -> None:
+    model = tiny.classifier(budget=512)
+    batch = model.encode(tiny.crowd())
+    sizes: list[int] = []
+
+    def compute(part: Batch, _rows: Tensor) -> Tensor:
+        sizes.append(len(part) * part.width)
+        if sizes[-1] > 100:
+            raise RuntimeError("[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate memory")
+        return part.ids.sum(-1)
+
+    first = over_rows(model, batch, compute)
+    assert model.budget <= 100
+    sizes.clear()
+    assert torch.equal(over_rows(model, batch, compute), first)
+    assert max(sizes) <= 100

@@ -19,6 +19,7 @@ from rationales.errors import DataError, InputError, ModelError
 from rationales.models import TransformersClassifier
 from rationales.train import classifier
 from rationales.train.classifier import Config, train
+from rationales.train.labels import read_task
 from tiny import SIZE, STACK, network, tokenizer
 
 GOOD, BAD = ("good", "great", "tasty", "loved"), ("bad", "awful", "bland", "hated")
@@ -300,10 +301,16 @@ def test_metric_and_labels_must_fit(config):
 
 
 def test_an_encoder_that_is_not_there(tmp_path):
-    with pytest.raises(ModelError, match="no pretrained model could be loaded from"):
+    with pytest.raises(ModelError, match="there is no directory"):
         train(Config(encoder=str(tmp_path / "nowhere"), out=tmp_path / "out"), LABELLED, LABELLED)
 
 
 def test_max_length_beyond_the_encoder(config):
     with pytest.raises(InputError, match="max_length must lie in 1 … 64"):
         train(config(max_length=65), LABELLED, LABELLED)
+
+
+def test_whole_numbers_written_as_floats_are_pointed_out():
+    examples = [Example(str(n), (f"text {n}",), float(n % 2)) for n in range(6)]
+    with pytest.warns(UserWarning, match="so a number is predicted"):
+        read_task(examples, examples)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import warnings
@@ -60,14 +61,17 @@ def main() -> None:
             console.print(f"warning: {message}", style="yellow", markup=False, highlight=False)
 
     warnings.showwarning = say
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that lacks a letter shows a mark in its place
     try:
         build(sys.argv[1:])()
-    except (RationalesError, FileNotFoundError) as error:
+    except BrokenPipeError:  # the reader of a pipe, such as head, has had enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except (RationalesError, OSError) as error:
         console.print(f"error: {error}", style="bold red", markup=False, highlight=False)
         sys.exit(2)
     except KeyboardInterrupt:
         console.print("stopped", style="bold red")
         sys.exit(130)
-    except BrokenPipeError:  # the reader of a pipe, such as head, has had enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)

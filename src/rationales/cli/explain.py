@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import sys
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
@@ -39,7 +41,7 @@ def register(app: typer.Typer, called: str) -> None:
     command = with_fields(
         explain,
         (Columns, "Columns of the data", column_flag),
-        merged=merged_parameters(explainers, "Options of the methods"),
+        merged=merged_parameters(explainers, "Options of the methods", inspect.signature(explain).parameters),
     )
     app.command(name="explain", epilog=EXAMPLES)(command)
 
@@ -53,7 +55,7 @@ def explain(
     data: Annotated[str | None, typer.Option(help="File, directory or name of a data set to explain.")] = None,
     split: Annotated[str | None, typer.Option(help="Split of the data set.")] = None,
     data_dir: DataDir = None,
-    on_error: Annotated[str, typer.Option(help="What to do with a bad row: fail or skip.")] = "fail",
+    on_error: Annotated[Literal["fail", "skip"], typer.Option(help="What to do with a bad row.")] = "fail",
     limit: Annotated[int | None, typer.Option(help="No more texts than this.")] = None,
     quotes: Annotated[bool, typer.Option(help="Whether quotation marks enclose fields of CSV and TSV.")] = True,
     out: Annotated[Path | None, typer.Option(help="Save to this file: .parquet, or .jsonl.")] = None,
@@ -66,45 +68,49 @@ def explain(
     """Say which words made a classifier decide as it did."""
     from rationales import models, run
     from rationales.explainers import explainers
-    from rationales.explanation import Explanations, ExplanationWriter
 
     if not model:
         raise InputError("which model? Give --model DIRECTORY_OR_HUB_NAME (rationales demo trains one)")
-    if out is not None and out.suffix not in (".parquet", ".jsonl"):
-        raise InputError(f"--out must end in .parquet or .jsonl, got {out}")
+    if out is not None:
+        run.check_name(out)
+    if limit is not None and limit < 1:
+        raise InputError(f"--limit must be at least 1, got {limit}")
+    if out is not None and as_json:
+        raise InputError("--json prints and --out saves; give one of them (--out FILE.jsonl saves JSON)")
     explainer = built(method, explainers[method], extra or {})
     (columns,) = objects
     examples: Iterable[Example]
     if data is not None:
         if texts or pair:
             raise InputError("give texts or --data, not both")
-        if on_error not in ("fail", "skip"):
-            raise InputError(f"--on-error must be fail or skip, got {on_error!r}")
         examples = load(
             data,
             split=split,
             columns=columns,
             data_dir=data_dir,
-            on_error=on_error,  # type: ignore[arg-type]
+            on_error=on_error,
             limit=limit,
             quotes=quotes,
         )
     else:
+        if split is not None or columns != Columns():
+            raise InputError("--split and the columns go with --data")
+        if pair is not None and not pair.strip():
+            raise InputError("the second text is empty")
         examples = list(_given(texts, pair))[:limit]
     loaded = models.load(model, device=device, max_length=max_length)
-    chosen = int(target) if target is not None and target.isdigit() and target not in loaded.labels else target
+    chosen = int(target) if target is not None and target.isdecimal() and target not in loaded.labels else target
     prints_to_screen = out is None and sys.stdout.isatty()  # where a bar would be in the way
     found = run.explained(loaded, examples, explainer, target=chosen, progress=False if prints_to_screen else None)
+    first = next(found, None)
+    if first is None:
+        raise InputError(f"there are no texts in {data}")
+    found = chain([first], found)
     if out is None:
         for explanation in found:
             _print(explanation, as_json)
         return
-    if out.suffix == ".jsonl":
-        Explanations(found).to_jsonl(out)
-    else:
-        with ExplanationWriter(out) as writer:
-            for explanation in found:
-                writer.write(explanation)
+    run.save(found, out)
     print(f"saved to {out}", file=sys.stderr)
 
 
@@ -112,7 +118,10 @@ def _given(texts: list[str] | None, pair: str | None) -> Iterator[Example]:
     if not texts:
         if sys.stdin.isatty():
             raise InputError("which text? Give it as an argument, on standard input, or a data set with --data")
-        texts = [line.rstrip("\n") for line in sys.stdin if line.strip()]
+        try:
+            texts = [line.rstrip("\n").removeprefix("\ufeff") for line in sys.stdin if line.strip()]
+        except UnicodeDecodeError as error:
+            raise InputError(f"standard input is not text in UTF-8: {error}") from None
         if not texts:
             raise InputError("standard input holds no text")
     if pair is not None and len(texts) != 1:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, is_dataclass, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, is_dataclass
 from typing import Annotated, Any, Union, get_args, get_origin
 
 import typer
@@ -100,29 +100,55 @@ def without_options(command: Callable[..., Any]) -> Callable[[], None]:
     return listed
 
 
-def merged_parameters(classes: Mapping[str, type], panel: str) -> list[inspect.Parameter]:
-    """One parameter for each field that any of the classes has; the help says whose it is."""
+def merged_parameters(classes: Mapping[str, type], panel: str, reserved: Collection[str]) -> list[inspect.Parameter]:
+    """One parameter for each field that any of the classes has; the help says whose it is.
+
+    Where classes give one name different types, the option is text, and `built` reads it as the chosen class wants it.
+    """
     owners: dict[str, dict[str, Option]] = {}
     for name, cls in classes.items():
         for option in options_of(cls):
+            if option.name in reserved:
+                raise InputError(f"{name} has a field {option.name!r}, which the command uses itself; rename the field")
             owners.setdefault(option.name, {})[name] = option
     return [_merged(name, options, panel) for name, options in sorted(owners.items())]
 
 
 def _merged(name: str, owners: Mapping[str, Option], panel: str) -> inspect.Parameter:
-    first = next(iter(owners.values()))
-    defaults = {owner: option.default for owner, option in owners.items()}
-    if len(set(defaults.values())) > 1:
-        shown = ", ".join(f"{owner} {default}" for owner, default in defaults.items())
-        return parameter(name, replace(first, default=shown), panel=panel)
-    return parameter(name, replace(first, help=f"{', '.join(owners)}: {first.help}"), panel=panel)
+    kinds = {_kind(option.type) for option in owners.values()}
+    by_help: dict[tuple[str, Any], list[str]] = {}
+    for owner, option in owners.items():
+        by_help.setdefault((option.help.rstrip("."), option.default), []).append(owner)
+    text = "; ".join(f"{', '.join(names)}: {help} (default: {default})" for (help, default), names in by_help.items())
+    return parameter(name, Option(name, kinds.pop() if len(kinds) == 1 else str, None, text), panel=panel)
 
 
 def built(name: str, cls: type, given: Mapping[str, Any]) -> Any:
     """An instance of the class with the options that were given; one that it does not have is an error."""
-    known = [option.name for option in options_of(cls)]
-    if unknown := sorted(set(given) - set(known)):
+    options = {option.name: option for option in options_of(cls)}
+    if unknown := sorted(set(given) - set(options)):
         flags = ", ".join("--" + item.replace("_", "-") for item in unknown)
-        has = ", ".join("--" + item.replace("_", "-") for item in known) or "none"
+        has = ", ".join("--" + item.replace("_", "-") for item in options) or "none"
         raise InputError(f"{name} has no option {flags}; its options: {has}")
-    return cls(**given)
+    return cls(**{item: _read(options[item], value) for item, value in given.items()})
+
+
+def _read(option: Option, value: Any) -> Any:
+    """Text from the command line as the field's type; lists are separated by commas."""
+    if not isinstance(value, str):
+        return value
+    if get_origin(option.type) in (tuple, list):
+        item = get_args(option.type)[0]
+        return tuple(_converted(option.name, item, part.strip()) for part in value.split(",") if part.strip())
+    return _converted(option.name, _kind(option.type), value)
+
+
+def _converted(name: str, kind: Any, text: str) -> Any:
+    if kind is bool and text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    if kind not in (int, float):
+        return text
+    try:
+        return kind(text)
+    except ValueError:
+        raise InputError(f"--{name.replace('_', '-')} must be a number, got {text!r}") from None

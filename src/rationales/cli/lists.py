@@ -21,7 +21,7 @@ def register(app: typer.Typer, _called: str) -> None:
     """Add the commands."""
     app.command(epilog="Example: rationales methods integrated_gradients")(methods)
     app.command(epilog="Example: rationales metrics comprehensiveness")(metrics)
-    app.command(epilog="Example: rationales data sst2")(data)
+    app.command(epilog="Example: rationales data planted-reviews --split dev")(data)
 
 
 def methods(name: Name = None) -> None:
@@ -61,6 +61,8 @@ def data(
         planted = [(name, ", ".join(SPLITS), summary(make)) for name, (make, _) in PLANTED.items()]
         _table(("data", "splits", "what it is"), rows + planted)
         return
+    if split is None:
+        split = next(iter(named_sets[name].splits if name in named_sets else SPLITS if name in PLANTED else ()), None)
     found = load(name, split=split, data_dir=data_dir, limit=limit)
     console.print(f"{found.name}: labels {', '.join(found.labels or ()) or 'not named'}", markup=False)
     for example in found:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from typing import Annotated, Any, Literal
 
@@ -10,7 +11,7 @@ import typer
 from rationales.cli.explain import column_flag
 from rationales.cli.fields import DataDir, with_fields, without_options
 from rationales.data import Columns, Dataset, load
-from rationales.errors import InputError
+from rationales.errors import NoSuchSplit
 
 EXAMPLE = """Example:
 
@@ -57,23 +58,26 @@ def classifier(
 
     training, held_out = _splits(data, dev, limit, opened)
     directory = train(config, training, held_out)
+    epochs = json.loads((directory / "rationales.json").read_text(encoding="utf-8"))
+    print(f"best dev score {epochs['best_score']:.4f} in epoch {epochs['best_epoch']}", file=sys.stderr)
     print(directory)
     print(f'try it: rationales explain --model {directory} "some text"', file=sys.stderr)
 
 
 def _splits(data: str, dev: str | None, limit: int | None, opened: Any) -> tuple[Dataset, Dataset]:
     """Training and dev data: two sources, two splits of one, or nine tenths and one tenth of one without splits."""
-    if dev is not None:
+
+    def either(source: str, split: str, most: int | None = None) -> Dataset:
         try:
-            return opened(data, "train", limit), opened(dev, None)
-        except InputError:
-            return opened(data, None, limit), opened(dev, None)
+            found: Dataset = opened(source, split, most)
+        except NoSuchSplit:  # then it should have one part only
+            found = opened(source, None, most)
+        return found
+
+    whole = either(data, "train", limit)
+    if dev is not None:
+        return whole, either(dev, "dev")
     try:
-        return opened(data, "train", limit), opened(data, "dev")
-    except InputError:
-        pass
-    try:
-        whole = opened(data, "train", limit)
-    except InputError:
-        whole = opened(data, None, limit)
-    return whole.folds(range(9)), whole.folds([9])
+        return whole, opened(data, "dev", None)
+    except NoSuchSplit:
+        return whole.folds(range(9)), whole.folds([9])

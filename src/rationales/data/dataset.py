@@ -17,7 +17,7 @@ from rationales.data.example import Example
 from rationales.data.planted.table import PLANTED, PlantedTable, Ready
 from rationales.data.rows import Converter, detect_format
 from rationales.data.tables import FORMATS, Table, choose_split, file_format, open_table
-from rationales.errors import DataError, InputError
+from rationales.errors import DataError, InputError, NoSuchSplit
 
 OnError: TypeAlias = Literal["fail", "skip"]
 
@@ -155,14 +155,14 @@ def _open(source: str, split: str | None, quotes: bool) -> Table:
         return _open_directory(path, split, quotes)
     if path.is_file():
         if split is not None:
-            raise InputError(f"{path} is one file and has no splits; leave out split (--split), which is {split!r}")
+            raise NoSuchSplit(f"{path} is one file and has no splits; leave out split (--split), which is {split!r}")
         return open_table(path, quotes=quotes)
     owner, slash, rest = source.partition("/")
     looks_like_file = file_format(path) is not None or owner in ("", ".", "..", "~") or "/" in rest
     if looks_like_file:
         raise InputError(f"no file or directory is at {source}")
     if not slash:
-        names = ", ".join(named_sets)
+        names = ", ".join([*named_sets, *PLANTED])
         raise InputError(
             f"{source!r} is no file, no directory and no named data set, and a hub name has the form owner/name. "
             f"Files end in {', '.join(FORMATS)}. Named sets: {names}"

@@ -35,6 +35,9 @@ class Example:
     def __post_init__(self) -> None:
         if not isinstance(self.texts, tuple) or not all(isinstance(text, str) for text in self.texts):
             raise InputError(f"texts must be a tuple of strings, got {self.texts!r}")
+        for text in self.texts:
+            if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+                raise InputError(f"a text is not Unicode that can be written: {text!r:.80}; decode it as UTF-8 first")
         if not 1 <= len(self.texts) <= 2:
             raise InputError(f"an example has one text or two, got {len(self.texts)}")
         object.__setattr__(self, "meta", MappingProxyType(dict(self.meta)))

@@ -23,7 +23,7 @@ from typing import Any, BinaryIO, TypeAlias, cast
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rationales.errors import DataError, InputError
+from rationales.errors import DataError, InputError, NoSuchSplit
 
 Row: TypeAlias = Mapping[str, Any]
 
@@ -290,4 +290,4 @@ def choose_split(available: Sequence[str], wanted: str | None, what: str) -> str
     for name in names:
         if name in available:
             return name
-    raise InputError(f"{choices}, but not {wanted!r}")
+    raise NoSuchSplit(f"{choices}, but not {wanted!r}")

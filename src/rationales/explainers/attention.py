@@ -19,12 +19,12 @@ def chosen_index(wanted: str, size: int, what: str) -> list[int]:
     """The layers or heads that "all", "last" or a number stands for; negative numbers count from the end."""
     if wanted == "all":
         return list(range(size))
-    number = -1 if wanted == "last" else None
+    number = -1 if wanted == "last" and what == "layers" else None
     if number is None:
         try:
             number = int(wanted)
         except ValueError:
-            raise InputError(f"{what} must be all, last or a number, got {wanted!r}") from None
+            raise InputError(f"{what} must be all, a number, or for layers last; got {wanted!r}") from None
     if not -size <= number < size:
         raise InputError(f"the model has {what} 0 … {size - 1}, got {number}")
     return [number % size]

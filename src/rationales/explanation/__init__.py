@@ -4,7 +4,7 @@ from rationales.explanation.eraser import from_eraser
 from rationales.explanation.files import ExplanationWriter
 from rationales.explanation.foreign import from_captum, from_shap
 from rationales.explanation.inseq import from_inseq
-from rationales.explanation.sequence import Explanations, read_jsonl
+from rationales.explanation.sequence import Explanations, read_jsonl, write_jsonl
 from rationales.explanation.types import (
     Alignment,
     Body,
@@ -34,4 +34,5 @@ __all__ = [
     "from_inseq",
     "from_shap",
     "read_jsonl",
+    "write_jsonl",
 ]

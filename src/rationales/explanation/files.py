@@ -14,7 +14,6 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import lru_cache
-from importlib.metadata import PackageNotFoundError, version
 from itertools import accumulate
 from pathlib import Path
 from types import TracebackType
@@ -38,10 +37,9 @@ GROUPS_IN_MEMORY = 2
 
 def package_version() -> str:
     """The version of this package, for the files it writes."""
-    try:
-        return version("rationales")
-    except PackageNotFoundError:  # run from a source tree
-        return "unknown"
+    from rationales import __version__
+
+    return __version__
 
 
 def check_version(found: object, writer: object, where: str) -> None:

@@ -74,11 +74,7 @@ class Explanations(Sequence[Explanation]):
 
     def to_jsonl(self, path: Path | str) -> None:
         """Write a file of JSON Lines, for people and for other tools."""
-        with replacing(path) as beside, beside.open("w", encoding="utf-8", newline="\n") as file:
-            file.write(_dumps({"rationales": SCHEMA_VERSION, "version": package_version()}))
-            for explanation in self:
-                check_unicode(explanation)
-                file.write(_dumps(to_json(explanation)))
+        write_jsonl(self, path)
 
     def to_pandas(self) -> pd.DataFrame:
         """One row per token; `score`, `standard_error` and `keep` are missing where the kind of body has none."""
@@ -108,6 +104,15 @@ class Explanations(Sequence[Explanation]):
     def __repr__(self) -> str:
         where = str(self._items.path) if isinstance(self._items, StoredRows) else "memory"
         return f"<{len(self):,} explanations in {where}>"
+
+
+def write_jsonl(explanations: Iterable[Explanation], path: Path | str) -> None:
+    """Write explanations to a file of JSON Lines as they come."""
+    with replacing(path) as beside, beside.open("w", encoding="utf-8", newline="\n") as file:
+        file.write(_dumps({"rationales": SCHEMA_VERSION, "version": package_version()}))
+        for explanation in explanations:
+            check_unicode(explanation)
+            file.write(_dumps(to_json(explanation)))
 
 
 def read_jsonl(path: Path | str) -> Iterator[Explanation]:

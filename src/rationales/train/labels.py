@@ -97,10 +97,12 @@ def _labelled(data: Iterable[Example], labels: Sequence[str] | None, what: str) 
     """The examples that have a label, and their labels, as names where those are known."""
     every = list(data)
     if not every:
-        raise DataError(f"the {what} data are empty")
+        raise DataError(f"the {what} data are empty; give more data, or a dev set of its own (--dev)")
     examples = [example for example in every if example.label is not None]
     if not examples:
-        raise DataError(f"none of the {len(every)} {what} examples has a label; say which column holds it")
+        raise DataError(
+            f"none of the {len(every)} {what} examples has a label; say which column holds it (--label-column)"
+        )
     if len(examples) < len(every):
         warnings.warn(f"{len(every) - len(examples)} of {len(every)} {what} examples have no label", stacklevel=4)
     names = _names(data) or labels or ()
