@@ -22,12 +22,12 @@ from rationales import results
 
 COUNTS = (100, 10_000)
 CASES = (
-    ("embedded", "attention"),
-    ("embedded", "gradient"),
-    ("tiny", "integrated_gradients"),
-    ("tiny", "leave_one_out"),
-    ("tiny", "deeplift"),
-    ("tiny", "lime"),
+    "embedded:attention",
+    "embedded:gradient",
+    "tiny:integrated_gradients",
+    "tiny:leave_one_out",
+    "tiny:deeplift",
+    "tiny:lime",
 )
 
 
@@ -60,6 +60,7 @@ def measure(encoder: str, size: str, method: str, count: int) -> dict[str, float
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--encoder", default="", help="directory of the encoder; the embedded one by default")
+    parser.add_argument("--cases", nargs="+", default=CASES, help="size:method, such as embedded:gradient")
     parser.add_argument("--table", default="memory")
     parser.add_argument("--out", type=Path, default=Path("results"))
     parser.add_argument("--one", nargs=3, help="size, method and number of texts: measure in this process and print")
@@ -69,7 +70,7 @@ def main() -> None:
         print(json.dumps(measure(options.encoder, size, method, int(count))))
         return
     rows = []
-    for size, method in CASES:
+    for size, method in (case.split(":") for case in options.cases):
         first: dict[str, float] = {}
         for count in COUNTS:
             command = [sys.executable, __file__, "--encoder", options.encoder, "--one", size, method, str(count)]

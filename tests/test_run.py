@@ -19,6 +19,7 @@ from rationales.explanation import Explanations, ExplanationWriter, Scores, Sele
 from rationales.explanation.sequence import to_json
 from rationales.metrics import comprehensiveness, jaccard
 from rationales.metrics.aggregate import aggregate
+from rationales.models import packer
 from rationales.run import as_examples, evaluate, explain, explained
 from tiny import PAIRS, TEXTS, classifier, network, pairs, singles, tokenizer
 
@@ -30,7 +31,8 @@ def model():
 
 @pytest.fixture
 def three_at_once(monkeypatch):
-    monkeypatch.setattr(run, "AT_ONCE", 3)
+    monkeypatch.setattr(packer, "FEWEST", 3)
+    monkeypatch.setattr(packer, "MOST", 3)
 
 
 def jsons(explanations) -> list:

@@ -11,7 +11,6 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -26,11 +25,8 @@ from rationales.explanation.types import FloatArray
 from rationales.metrics import metrics as known_metrics
 from rationales.metrics.aggregate import Aggregate, aggregate
 from rationales.metrics.base import Golds
-from rationales.models import Model, load
+from rationales.models import Model, load, rounds
 from rationales.models.transformers_classifier import cut_message
-
-AT_ONCE = 256
-"""Texts per round."""
 
 Text: TypeAlias = str | tuple[str, str] | Example
 Method: TypeAlias = str | Explainer
@@ -84,7 +80,7 @@ def explained(
     total = len(texts) if isinstance(texts, Sequence) and not isinstance(texts, str) and not _is_pair(texts) else None
     seen = cut = 0
     with _progress(explainer.name, total, progress) as advance:
-        while part := list(islice(examples, AT_ONCE)):
+        for part in rounds(model, examples):
             batch = model.encode(part, warn=False)
             seen, cut = seen + len(part), cut + sum(source.cut for source in batch.sources)
             yield from explainer(model, batch, target)

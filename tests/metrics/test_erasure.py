@@ -16,14 +16,13 @@ from rationales.explanation.views import word_tokens
 from rationales.metrics import (
     comprehensiveness,
     decision_flip,
-    erasure,
     log_odds,
     normalised_comprehensiveness,
     normalised_sufficiency,
     perturbation_curve,
     sufficiency,
 )
-from rationales.models import Encoded
+from rationales.models import Encoded, packer
 from rationales.models.batch import collate, erase
 from tiny import classifier, network, pairs, singles, tokenizer
 
@@ -178,7 +177,8 @@ def test_rounds_change_nothing(monkeypatch, tmp_path):
     model = classifier("bert")
     given = explained(model, [*singles(), *pairs()])
     at_once = comprehensiveness(model, given)
-    monkeypatch.setattr(erasure, "AT_ONCE", 3)
+    monkeypatch.setattr(packer, "FEWEST", 3)
+    monkeypatch.setattr(packer, "MOST", 3)
     np.testing.assert_allclose(comprehensiveness(model, given), at_once, rtol=0, atol=1e-6)
     Explanations(given).save(tmp_path / "given.parquet")
     stored = comprehensiveness(model, Explanations.load(tmp_path / "given.parquet"))
@@ -187,7 +187,8 @@ def test_rounds_change_nothing(monkeypatch, tmp_path):
 
 def test_texts_that_are_too_long_are_told_once(monkeypatch):
     model = classifier("bert", max_length=8)
-    monkeypatch.setattr(erasure, "AT_ONCE", 2)
+    monkeypatch.setattr(packer, "FEWEST", 2)
+    monkeypatch.setattr(packer, "MOST", 2)
     given = [per_word(example.texts[0], *range(len(example.texts[0].split()))) for example in singles()]
     with pytest.warns(UserWarning, match="3 of 5 texts were longer than 8 tokens") as told:
         values = sufficiency(model, given)

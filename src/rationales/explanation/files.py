@@ -30,8 +30,8 @@ from rationales.explanation.types import Alignment, Explanation, Sentence
 SCHEMA_VERSION = 1
 _VERSION_KEY, _WRITER_KEY = b"rationales.schema_version", b"rationales.version"
 
-ROWS_PER_GROUP = 1024
-CELLS_PER_GROUP = 100_000  # tokens and numbers: a few MB, however long the texts
+ROWS_PER_GROUP = 512
+CELLS_PER_GROUP = 20_000  # tokens and numbers: a MB or so, however long the texts
 GROUPS_IN_MEMORY = 2
 
 

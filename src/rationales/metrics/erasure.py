@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -16,16 +15,13 @@ from rationales.errors import InputError
 from rationales.explanation.types import BoolArray, Explanation, FloatArray, Selection, Target
 from rationales.explanation.views import count, projected, ranked, token_scores
 from rationales.metrics.base import sized
-from rationales.models import Erasure, Model, demand, erased_logits, predict
+from rationales.models import Erasure, Model, demand, erased_logits, predict, rounds
 from rationales.models.transformers_classifier import cut_message
 
 Drops: TypeAlias = Callable[[Explanation], BoolArray]
 """An explanation on the model's own tokens → which of them to erase, [V, T], in each of V versions."""
 
 TENTHS = tuple(float(share) for share in np.arange(11) / 10)
-
-AT_ONCE = 256
-"""Explanations per round; the packer makes its batches from the versions of that many texts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +50,7 @@ def outcomes(model: object, explanations: Sequence[Explanation], drops: Drops, e
     if not explanations:
         raise InputError("there are no explanations to measure")
     with model.borrowed(), torch.no_grad():
-        parts = [_round(model, part, drops, erasure) for part in _rounds(explanations)]
+        parts = [_round(model, part, drops, erasure) for part in rounds(model, explanations)]
     if cut := sum(part.cut for part in parts):
         warnings.warn(cut_message(cut, len(explanations), model.max_length), stacklevel=2)
     return Outcomes(
@@ -64,12 +60,6 @@ def outcomes(model: object, explanations: Sequence[Explanation], drops: Drops, e
         np.concatenate([part.defined for part in parts]),
         cut,
     )
-
-
-def _rounds(explanations: Sequence[Explanation]) -> Iterator[list[Explanation]]:
-    items = iter(explanations)
-    while part := list(islice(items, AT_ONCE)):
-        yield part
 
 
 def _round(model: Model, explanations: list[Explanation], drops: Drops, erasure: Erasure) -> Outcomes:

@@ -11,7 +11,7 @@ from transformers import PreTrainedModel
 from rationales.errors import InputError
 from rationales.models.batch import Batch, Encoded, Erasure
 from rationales.models.embedded import embedded_encoder
-from rationales.models.packer import erased_logits, over, over_rows, packed
+from rationales.models.packer import erased_logits, over, over_rows, packed, rounds
 from rationales.models.protocols import Attentive, Differentiable, Model, SelfExplaining, demand
 from rationales.models.tap import Tap
 from rationales.models.targets import Output, chosen, pick, predict, resolve_targets
@@ -39,6 +39,7 @@ __all__ = [
     "pick",
     "predict",
     "resolve_targets",
+    "rounds",
 ]
 
 

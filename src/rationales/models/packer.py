@@ -7,8 +7,12 @@ with smaller ones, and puts the results back in order. It is differentiable wher
 
 from __future__ import annotations
 
+import ctypes
 import logging
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import TypeVar
 
 import torch
 from torch import Tensor
@@ -19,6 +23,11 @@ from rationales.models.batch import Batch, Erasure, Side
 from rationales.models.protocols import Model
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
+_LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
+
+FEWEST, MOST = 64, 1024
+"""Texts per round: few enough for a processor's memory, and enough to fill an accelerator."""
 
 
 def plan(lengths: Tensor, budget: int) -> Iterator[Tensor]:
@@ -145,6 +154,22 @@ def erased_logits(
         return model.logits(model.erase(part, part.trimmed(dropped), how))
 
     return over(model, batch, rows, compute, lengths=lengths.cpu())
+
+
+def rounds(model: Model, items: Iterable[T]) -> Iterator[list[T]]:
+    """Texts or explanations in lists of as many as fill a few batches, so that any number of them streams."""
+    remaining = iter(items)
+    size = max(FEWEST, min(MOST, model.budget // 32))
+    while part := list(islice(remaining, size)):
+        yield part
+        _trim_heap()
+
+
+def _trim_heap() -> None:
+    """Give memory that was freed back to the system: batches of many shapes leave holes that glibc would keep."""
+    trim = getattr(_LIBC, "malloc_trim", None)
+    if trim is not None:
+        trim(0)
 
 
 def _is_out_of_memory(error: BaseException) -> bool:

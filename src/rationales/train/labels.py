@@ -80,6 +80,12 @@ def read_task(train: Iterable[Example], dev: Iterable[Example], labels: Sequence
             raise DataError(
                 f"class names were given ({', '.join(labels)}), but some training labels are not whole numbers"
             )
+        if all(float(label).is_integer() for label in found) and len(set(found)) <= 20:
+            warnings.warn(
+                f"the labels are numbers such as {found[0]}, so a number is predicted; for classes write them as whole "
+                "numbers or names, or set label_format (--label-format index)",
+                stacklevel=3,
+            )
         return Task((), Part(examples, _numbers(found, "training")), Part(dev_examples, _numbers(dev_found, "dev")))
     classes: Sequence[Any] = labels or _names(train) or sorted(set[Any](found))
     return Task(
