@@ -11,7 +11,7 @@ demo: $(VENV)/installed
 	$(BIN)/rationales demo
 
 test: checks
-	$(BIN)/python -m pytest --cov
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --cov  # the models are tiny; threads would only wait for each other
 
 checks: $(VENV)/installed
 	$(BIN)/ruff check

@@ -67,6 +67,6 @@ def test_wrong_layers_and_heads_are_named() -> None:
         explain(Attention("2"), model)
     with pytest.raises(InputError, match="the model has heads 0 … 1, got -3"):
         explain(Attention(heads="-3"), model)
-    with pytest.raises(InputError, match="layers must be all, last or a number, got 'first'"):
+    with pytest.raises(InputError, match="layers must be all, a number, or for layers last; got 'first'"):
         explain(Attention("first"), model)
     assert chosen_index("-1", 4, "heads") == [3]
