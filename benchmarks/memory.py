@@ -40,7 +40,7 @@ def measure(encoder: str, size: str, method: str, count: int) -> dict[str, float
     from rationales.data.planted import reviews
     from rationales.explainers import IntegratedGradients, Lime
     from rationales.models import TransformersClassifier, embedded_encoder
-    from rationales.models.transformers_classifier import best_device
+    from rationales.models.loading import best_device
 
     torch.manual_seed(0)
     source = encoder or embedded_encoder()

@@ -14,7 +14,7 @@ import tiny
 from rationales.data.example import Example
 from rationales.errors import InputError, MissingCapability, ModelError
 from rationales.models import TransformersClassifier, load
-from rationales.models.transformers_classifier import best_device, default_budget
+from rationales.models.loading import best_device, default_budget
 
 LONG = "the food was good and the staff was friendly and the room was clean"
 

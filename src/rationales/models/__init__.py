@@ -11,11 +11,12 @@ from transformers import PreTrainedModel
 from rationales.errors import InputError
 from rationales.models.batch import Batch, Encoded, Erasure
 from rationales.models.embedded import embedded_encoder
+from rationales.models.loading import checked_device
 from rationales.models.packer import erased_logits, over, over_rows, packed, rounds
 from rationales.models.protocols import Attentive, Differentiable, Model, SelfExplaining, demand
 from rationales.models.tap import Tap
 from rationales.models.targets import Output, chosen, pick, predict, resolve_targets
-from rationales.models.transformers_classifier import TransformersClassifier, checked_device
+from rationales.models.transformers_classifier import TransformersClassifier
 
 __all__ = [
     "Attentive",

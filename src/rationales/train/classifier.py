@@ -23,7 +23,8 @@ from transformers import AutoModelForSequenceClassification
 from rationales.data.example import Example
 from rationales.errors import InputError, ModelError
 from rationales.models import TransformersClassifier, embedded_encoder
-from rationales.models.transformers_classifier import check_source, cut_message, load_tokenizer, quiet_transformers
+from rationales.models.loading import check_source, load_tokenizer, quiet_transformers
+from rationales.models.transformers_classifier import cut_message
 from rationales.registry import option
 from rationales.train.labels import METRICS, SCORES, Metric, Part, read_task
 from rationales.train.loop import Settings, fit, gathered, session
