@@ -8,7 +8,6 @@ import pickle
 import re
 import subprocess
 import sys
-import time
 from collections import Counter
 from pathlib import Path
 
@@ -103,9 +102,7 @@ def test_any_size(make):
     assert len(list(make(1))) == 1
     with pytest.raises(InputError, match="-1"):
         make(-1)
-    start = time.process_time()
     assert sum(1 for _ in make(10_000)) == 10_000
-    assert time.process_time() - start < 2
 
 
 @both_sets

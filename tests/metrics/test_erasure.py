@@ -22,6 +22,8 @@ from rationales.metrics import (
     perturbation_curve,
     sufficiency,
 )
+from rationales.metrics.erasure import shared_passes
+from rationales.metrics.faithfulness import BINS
 from rationales.models import Encoded, packer
 from rationales.models.batch import collate, erase
 from tiny import classifier, network, pairs, singles, tokenizer
@@ -110,8 +112,40 @@ def test_exactly_the_intended_ids_reach_the_model_with_their_token_types(spied, 
         rest = set(np.flatnonzero(one.content).tolist()) - kept
         whole = intended(example, set(), how)
         expected += [whole, whole, intended(example, kept, how), intended(example, rest, how)]
-    assert Counter(seen) == Counter(expected)
+    assert set(seen) == set(expected)
+    assert not Counter(seen) - Counter(expected)  # nothing more often than it is needed
     assert any(1 in types for _, types in seen)
+
+
+def test_a_version_is_asked_for_once_in_a_call_and_in_a_block_of_shared_passes(spied):
+    model, seen = spied
+    given = explained(model, singles())
+    seen.clear()
+    alone = comprehensiveness(model, given), decision_flip(model, given), sufficiency(model, given)
+    apart = len(seen)
+    seen.clear()
+    with shared_passes() as passes:
+        together = comprehensiveness(model, given), decision_flip(model, given), sufficiency(model, given)
+        asked = len(seen)
+        perturbation_curve(model, given, fractions=(0, *BINS))
+        assert len(seen) == asked  # all of it is known by now
+        passes.forget()
+        comprehensiveness(model, given)
+        assert len(seen) > asked
+    assert asked < apart
+    assert len(set(seen[:asked])) == asked  # no version of a text twice
+    for ours, theirs in zip(alone, together, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-6)
+
+
+def test_passes_are_not_shared_behind_the_block(spied):
+    model, seen = spied
+    given = explained(model, singles()[:2])
+    with shared_passes():
+        comprehensiveness(model, given)
+    seen.clear()
+    comprehensiveness(model, given)
+    assert seen
 
 
 def test_the_empty_text_keeps_its_special_tokens_unless_told(spied):

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from rationales.data.example import Example
 from rationales.errors import InputError
 from rationales.explanation.types import BoolArray, Explanation, FloatArray, Selection, Target
 from rationales.explanation.views import count, projected, ranked, token_scores
 from rationales.metrics.base import sized
-from rationales.models import Erasure, Model, demand, erased_logits, predict, rounds
+from rationales.models import Batch, Erasure, Model, demand, erased_logits, rounds
 from rationales.models.transformers_classifier import cut_message
 
 Drops: TypeAlias = Callable[[Explanation], BoolArray]
@@ -29,14 +32,55 @@ class Outcomes:
     """Probabilities of the explained class: of the whole text [N], and of its erased versions [N, V].
 
     `flipped` [N, V]: whether the predicted class changed. `defined` [N]: whether there are tokens to erase and all of
-    them have scores that are numbers. `cut` is the number of texts that were too long for the model.
+    them have scores that are numbers.
     """
 
     whole: FloatArray
     erased: FloatArray
     flipped: BoolArray
     defined: BoolArray
+
+
+Key: TypeAlias = tuple[tuple[str, ...], Erasure | None, bytes]
+"""Texts, erasure and erased tokens: what decides the logits. A version with nothing erased has no erasure."""
+
+
+@dataclass(eq=False)
+class Passes:
+    """What the model said of some texts and their erased versions: whoever asks again gets the same answer."""
+
+    batches: dict[tuple[tuple[str, ...], ...], Batch] = field(default_factory=dict)
+    logits: dict[Key, Tensor] = field(default_factory=dict)
     cut: int = 0
+
+    def batch(self, model: Model, texts: tuple[tuple[str, ...], ...]) -> Batch:
+        """The texts, encoded once."""
+        if texts not in self.batches:
+            self.batches[texts] = model.encode([Example("", sides) for sides in texts], warn=False)
+            self.cut += sum(source.cut for source in self.batches[texts].sources)
+        return self.batches[texts]
+
+    def forget(self) -> None:
+        """Make room: the next texts are others."""
+        self.batches.clear()
+        self.logits.clear()
+
+
+_shared: ContextVar[Passes | None] = ContextVar("passes that metrics share", default=None)
+
+
+@contextmanager
+def shared_passes() -> Iterator[Passes]:
+    """Inside this block metrics of one model ask it only once about the same version of a text.
+
+    Whoever opens the block calls `forget` on what it gives, when the texts or the model change.
+    """
+    passes = Passes()
+    token = _shared.set(passes)
+    try:
+        yield passes
+    finally:
+        _shared.reset(token)
 
 
 def outcomes(model: object, explanations: Sequence[Explanation], drops: Drops, erasure: Erasure) -> Outcomes:
@@ -49,40 +93,60 @@ def outcomes(model: object, explanations: Sequence[Explanation], drops: Drops, e
     assert isinstance(model, Model)
     if not explanations:
         raise InputError("there are no explanations to measure")
+    shared = _shared.get()
+    passes = Passes() if shared is None else shared
+    parts = []
     with model.borrowed(), torch.no_grad():
-        parts = [_round(model, part, drops, erasure) for part in rounds(model, explanations)]
-    if cut := sum(part.cut for part in parts):
-        warnings.warn(cut_message(cut, len(explanations), model.max_length), stacklevel=2)
+        for part in rounds(model, explanations):
+            parts.append(_round(model, part, drops, erasure, passes))
+            if shared is None:
+                passes.forget()
+    if shared is None and passes.cut:
+        warnings.warn(cut_message(passes.cut, len(explanations), model.max_length), stacklevel=2)
     return Outcomes(
         np.concatenate([part.whole for part in parts]),
         np.concatenate([part.erased for part in parts]),
         np.concatenate([part.flipped for part in parts]),
         np.concatenate([part.defined for part in parts]),
-        cut,
     )
 
 
-def _round(model: Model, explanations: list[Explanation], drops: Drops, erasure: Erasure) -> Outcomes:
-    batch = model.encode([Example(item.id, item.texts) for item in explanations], warn=False)
+def _round(model: Model, explanations: list[Explanation], drops: Drops, erasure: Erasure, passes: Passes) -> Outcomes:
+    batch = passes.batch(model, tuple(item.texts for item in explanations))
     onto = [projected(item, source.tokens) for item, source in zip(explanations, batch.sources, strict=True)]
-    versions = [drops(item) for item in onto]
-    number = versions[0].shape[0]
-    drop = torch.zeros(len(batch), number, batch.width, dtype=torch.bool)
-    for row, (version, keep) in enumerate(zip(versions, batch.keep.cpu(), strict=True)):
-        drop[row, :, keep] = torch.tensor(version)  # a copy: arrays of explanations are read-only
-    rows = torch.arange(len(batch)).repeat_interleave(number)
-    logits = erased_logits(model, batch, rows, drop.flatten(0, 1).to(batch.ids.device), erasure)
-    whole = predict(model, batch)
+    logits = _logits(model, batch, [drops(item) for item in onto], erasure, passes)
+    whole = logits[:, 0]
     targets = _targets(model, explanations, whole)
-    erased = model.probabilities(logits).view(len(batch), number, -1)
-    flipped = logits.argmax(-1).view(len(batch), number) != whole.argmax(-1, keepdim=True)
+    chosen = model.probabilities(logits.flatten(0, 1)).view(logits.shape)
+    chosen = chosen.gather(2, targets[:, None, None].expand(-1, logits.shape[1], 1)).squeeze(2)
     return Outcomes(
-        _numbers(model.probabilities(whole).gather(1, targets[:, None]).squeeze(1)),
-        _numbers(erased.gather(2, targets[:, None, None].expand(-1, number, 1)).squeeze(2)),
-        flipped.cpu().numpy(),
+        _numbers(chosen[:, 0]),
+        _numbers(chosen[:, 1:]),
+        (logits[:, 1:].argmax(-1) != whole.argmax(-1, keepdim=True)).numpy(),
         np.array([_defined(item) for item in onto]),
-        sum(source.cut for source in batch.sources),
     )
+
+
+def _logits(model: Model, batch: Batch, versions: list[BoolArray], erasure: Erasure, passes: Passes) -> Tensor:
+    """Logits of each whole text and of its V erased versions, [B, 1 + V, C] on the processor; each asked for once."""
+    keys: list[Key] = []
+    wanted: dict[Key, tuple[int, BoolArray]] = {}
+    for row, (source, version) in enumerate(zip(batch.sources, versions, strict=True)):
+        texts = source.example.texts
+        for drop in (np.zeros_like(version[0]), *version):
+            key: Key = (texts, erasure, drop.tobytes()) if drop.any() else (texts, None, b"")
+            keys.append(key)
+            if key not in passes.logits:
+                wanted[key] = (row, drop)
+    if wanted:
+        rows = torch.tensor([row for row, _ in wanted.values()])
+        dropped = np.zeros((len(wanted), batch.width), dtype=np.bool_)
+        for place, (_, drop) in enumerate(wanted.values()):
+            start = batch.width - len(drop) if batch.side == "left" else 0
+            dropped[place, start : start + len(drop)] = drop
+        found = erased_logits(model, batch, rows, torch.from_numpy(dropped).to(batch.ids.device), erasure)
+        passes.logits.update(zip(wanted, found.cpu().unbind(), strict=True))
+    return torch.stack([passes.logits[key] for key in keys]).view(len(batch), -1, len(model.labels))
 
 
 def _defined(explanation: Explanation) -> bool:
@@ -90,7 +154,7 @@ def _defined(explanation: Explanation) -> bool:
     return len(scores) > 0 and not np.isnan(scores).any()
 
 
-def _targets(model: Model, explanations: list[Explanation], whole: torch.Tensor) -> torch.Tensor:
+def _targets(model: Model, explanations: list[Explanation], whole: Tensor) -> Tensor:
     """The class each explanation is about, [n]: by its label, else by its number, else the predicted one."""
     by_label = {label: number for number, label in enumerate(model.labels)}
 
@@ -103,8 +167,8 @@ def _targets(model: Model, explanations: list[Explanation], whole: torch.Tensor)
     return torch.where(targets >= 0, targets, whole.argmax(-1))
 
 
-def _numbers(tensor: torch.Tensor) -> FloatArray:
-    return tensor.double().cpu().numpy()
+def _numbers(tensor: Tensor) -> FloatArray:
+    return tensor.double().numpy()
 
 
 def best_tokens(explanation: Explanation, fractions: Sequence[float], absolute: bool) -> BoolArray:
