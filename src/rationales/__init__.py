@@ -4,7 +4,8 @@
 >>> rationales.__version__
 '0.1.0'
 
-The main calls are `rationales.explain(model, texts)` and `rationales.evaluate(model, explanations, metrics)`.
+The main calls are `rationales.explain(model, texts)`, `rationales.compare(model, data)` and
+`rationales.evaluate(model, explanations, metrics)`.
 """
 
 from __future__ import annotations
@@ -14,15 +15,18 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from rationales.comparison import Comparison
     from rationales.explanation import Explanation, Explanations
     from rationales.models import load as load_model
-    from rationales.run import evaluate, explain
+    from rationales.run import compare, evaluate, explain
 
-__all__ = ["Explanation", "Explanations", "__version__", "evaluate", "explain", "load_model"]
+__all__ = ["Comparison", "Explanation", "Explanations", "__version__", "compare", "evaluate", "explain", "load_model"]
 
 _HOMES = {
+    "Comparison": ("rationales.comparison", "Comparison"),
     "Explanation": ("rationales.explanation", "Explanation"),
     "Explanations": ("rationales.explanation", "Explanations"),
+    "compare": ("rationales.run", "compare"),
     "evaluate": ("rationales.run", "evaluate"),
     "explain": ("rationales.run", "explain"),
     "load_model": ("rationales.models", "load"),

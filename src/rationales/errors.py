@@ -10,6 +10,8 @@ RationalesError
 ├── FileFormatError       (ValueError)   a file of explanations or results is damaged or not ours
 │   └── FileVersionError                 the file was written by a later version
 └── MissingExtra          (ImportError)  an optional package is not installed; says how to install it
+
+QualityWarning (UserWarning) says that explanations were made, but are not as exact as they should be.
 """
 
 from importlib import import_module
@@ -62,6 +64,10 @@ class FileVersionError(FileFormatError):
 
 class MissingExtra(RationalesError, ImportError):
     """An optional package is not installed."""
+
+
+class QualityWarning(UserWarning):
+    """Explanations were made, but are not as exact as they should be."""
 
 
 def require(module: str, *, extra: str, purpose: str) -> ModuleType:

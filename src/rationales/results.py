@@ -47,7 +47,7 @@ def write(table: str, rows: Sequence[Row], *, seeds: Sequence[int], directory: P
         "table": table,
         "command": shlex.join(["python", *sys.argv]),
         "commit": _commit(),
-        "versions": {"python": platform.python_version(), **_versions()},
+        "versions": {"python": platform.python_version(), **versions()},
         "hardware": hardware(),
         "seeds": list(seeds),
         "rows": [asdict(row) for row in rows],
@@ -98,7 +98,8 @@ def _git(where: Path, *arguments: str) -> str:
     return done.stdout.strip()
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
+    """Of the packages that figures hang on."""
     found = {}
     for package in PACKAGES:
         try:

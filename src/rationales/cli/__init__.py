@@ -13,10 +13,10 @@ import typer
 from rich.console import Console
 
 from rationales import __version__
-from rationales.cli import demo, explain, lists, train
+from rationales.cli import compare, demo, explain, lists, train
 from rationales.errors import RationalesError
 
-COMMANDS = (explain, train, lists, demo)
+COMMANDS = (explain, compare, train, lists, demo)
 
 
 def build(arguments: Sequence[str]) -> typer.Typer:

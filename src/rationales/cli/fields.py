@@ -125,12 +125,17 @@ def _merged(name: str, owners: Mapping[str, Option], panel: str) -> inspect.Para
 
 def built(name: str, cls: type, given: Mapping[str, Any]) -> Any:
     """An instance of the class with the options that were given; one that it does not have is an error."""
-    options = {option.name: option for option in options_of(cls)}
+    return cls(**read_options(name, options_of(cls), given))
+
+
+def read_options(name: str, known: Sequence[Option], given: Mapping[str, Any]) -> dict[str, Any]:
+    """What was given on the command line, as the types of the options that are known."""
+    options = {option.name: option for option in known}
     if unknown := sorted(set(given) - set(options)):
         flags = ", ".join("--" + item.replace("_", "-") for item in unknown)
         has = ", ".join("--" + item.replace("_", "-") for item in options) or "none"
         raise InputError(f"{name} has no option {flags}; its options: {has}")
-    return cls(**{item: _read(options[item], value) for item, value in given.items()})
+    return {item: _read(options[item], value) for item, value in given.items()}
 
 
 def _read(option: Option, value: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias, get_args
 import torch
 from torch import Tensor
 
-from rationales.errors import InputError
+from rationales.errors import InputError, QualityWarning
 from rationales.models import Batch, Differentiable
 
 Baseline: TypeAlias = Literal["zero", "mask", "pad"]
@@ -42,5 +42,6 @@ def warn_of_gaps(method: str, gaps: Tensor, tolerance: float, advice: str) -> No
         warnings.warn(
             f"{method}: {missed} of {len(gaps)} texts do not add up to within {tolerance:.0%} "
             f"(worst: {float(gaps.max()):.1%}) {advice}",
+            QualityWarning,
             stacklevel=4,
         )

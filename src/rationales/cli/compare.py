@@ -1,0 +1,111 @@
+"""`rationales compare`: which explanation can I believe on my model and data?"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from rich.console import Console
+
+from rationales.cli.explain import column_flag
+from rationales.cli.fields import DataDir, built, read_options, with_fields, without_options
+from rationales.data import Columns, load
+from rationales.errors import InputError
+
+EXAMPLES = """Examples:
+
+rationales compare --model my-classifier --data reviews.csv
+
+rationales compare -m my-classifier --data reviews.csv --method integrated_gradients --method lime:samples=1000 \
+--metric comprehensiveness --metric token_f1:fraction=0.2 --out my-comparison
+
+A run that was stopped goes on when the same command is given again."""
+
+
+def register(app: typer.Typer, called: str) -> None:
+    """Add the command, with the columns of the data if it is the one that is called."""
+    if called != "compare":
+        app.command(name="compare")(without_options(compare))
+        return
+    command = with_fields(compare, (Columns, "Columns of the data", column_flag))
+    app.command(name="compare", epilog=EXAMPLES)(command)
+
+
+def compare(
+    data: Annotated[str, typer.Option(help="File, directory or name of a data set.")] = "",
+    model: Annotated[
+        list[str] | None, typer.Option("--model", "-m", help="Directory or hub name; may be given again.")
+    ] = None,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(help="A name from: rationales methods, options behind it: lime:samples=1000. May be given again."),
+    ] = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(help="A name from: rationales metrics, options behind it: token_f1:fraction=0.2. Again, too."),
+    ] = None,
+    rank_by: Annotated[str | None, typer.Option(help="The metric that orders the table; else the first.")] = None,
+    target: Annotated[str | None, typer.Option(help="Label or its number to explain; else the predicted one.")] = None,
+    split: Annotated[str | None, typer.Option(help="Split of the data set.")] = None,
+    data_dir: DataDir = None,
+    on_error: Annotated[Literal["fail", "skip"], typer.Option(help="What to do with a bad row.")] = "fail",
+    limit: Annotated[int | None, typer.Option(help="No more texts than this.", min=1)] = None,
+    quotes: Annotated[bool, typer.Option(help="Whether quotation marks enclose fields of CSV and TSV.")] = True,
+    out: Annotated[Path, typer.Option(help="Directory for explanations, results and page.")] = Path("comparison"),
+    page: Annotated[bool, typer.Option(help="Whether to write the page, report.html.")] = True,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
+    max_length: Annotated[int | None, typer.Option(help="Cut texts to so many tokens.")] = None,
+    device: Annotated[str | None, typer.Option(help="Such as cpu or cuda:1; else the best there is.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the intervals.")] = 0,
+    objects: tuple[Any, ...] = (),
+) -> None:
+    """Explain texts by several methods, measure them, and say which can be believed."""
+    if not model:
+        raise InputError("which model? Give --model DIRECTORY_OR_HUB_NAME (rationales demo trains one)")
+    if not data:
+        raise InputError("which texts? Give --data FILE_OR_NAME (rationales data lists the names)")
+    from rationales import models, run
+    from rationales.explainers import explainers
+    from rationales.metrics import metrics as known
+    from rationales.report.table import print_summary
+
+    methods = [built(name, explainers[name], options) for name, options in map(_parted, method or ())]
+    metrics = {name: read_options(name, known[name].options, options) for name, options in map(_parted, metric or ())}
+    (columns,) = objects
+    examples = load(
+        data, split=split, columns=columns, data_dir=data_dir, on_error=on_error, limit=limit, quotes=quotes
+    )
+    loaded = {name: models.load(name, device=device, max_length=max_length) for name in dict.fromkeys(model)}
+    labels = {label for own in loaded.values() for label in own.labels}
+    found = run.compare(
+        loaded,
+        examples,
+        methods or None,
+        list(metrics) or None,
+        target=int(target) if target is not None and target.isdecimal() and target not in labels else target,
+        rank_by=rank_by,
+        options=metrics,
+        out=out,
+        seed=seed,
+        command=shlex.join(["rationales", *sys.argv[1:]]),
+    )
+    if as_json:
+        print(json.dumps(json.loads((out / "results.json").read_text(encoding="utf-8")), ensure_ascii=False))
+    else:
+        print_summary(found.summary, Console())
+    if page:
+        print(f"the page: {found.report()}", file=sys.stderr)
+
+
+def _parted(given: str) -> tuple[str, Mapping[str, str]]:
+    """`lime:samples=1000:seed=1` → its name and options."""
+    name, *options = given.split(":")
+    pairs = [option.partition("=") for option in options]
+    if wrong := [option for option, (_, sign, _) in zip(options, pairs, strict=True) if not sign]:
+        raise InputError(f"options are written name:option=value:option=value; got {wrong[0]!r} in {given!r}")
+    return name, {option.replace("-", "_"): value for option, _, value in pairs}

@@ -1,0 +1,6 @@
+"""Comparisons of explanations: what they found, and the directory they are kept in. Free of torch."""
+
+from rationales.comparison.comparison import Comparison
+from rationales.comparison.types import Agreement, Case, Curves, Figure, Measure, Standing, Summary
+
+__all__ = ["Agreement", "Case", "Comparison", "Curves", "Figure", "Measure", "Standing", "Summary"]

@@ -1,0 +1,136 @@
+"""What a comparison found: which explanations can be believed on this model and data. Free of torch.
+
+`rationales.compare` makes one; `rationales.report` shows it. Everything here is plain data that goes into and comes out
+of `results.json`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from rationales.explanation import Explanation
+
+RANDOM = "random"
+"""The floor: what a method has to beat to say anything."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A metric as it was set: the better direction, its options, and what it asks for besides the explanations."""
+
+    name: str
+    best: Literal["high", "low"]
+    options: Mapping[str, Any]
+    needs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Figure:
+    """The mean of one metric over the texts, with its 95 % interval; `undefined` texts were left out.
+
+    `gain` is how much better than random the method is on the same texts, as [low, high] of the paired difference,
+    positive if better. NaN where there is nothing to compare.
+    """
+
+    mean: float
+    low: float
+    high: float
+    count: int
+    undefined: int
+    gain: tuple[float, float] = (float("nan"), float("nan"))
+
+    @property
+    def beats_random(self) -> bool:
+        """Whether the paired interval lies above 0."""
+        return self.gain[0] > 0
+
+
+@dataclass(frozen=True)
+class Curves:
+    """The mean probability of the explained class as tokens go: the best first, or all but the best.
+
+    `fractions`, `without_best` and `only_best` have one number per point; `fractions` are shares of the tokens.
+    """
+
+    fractions: tuple[float, ...]
+    without_best: tuple[float, ...]
+    only_best: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How one method did on one model: a row of the ranked table.
+
+    `figures` are by metric. `rank` counts from 1 among the methods of the same model; methods whose distance to the
+    first is within noise have `tied` set. `failure` says why a method could not run; then the rest is empty. `notes`
+    are what a reader should know of the method's own checks, such as attributions that do not add up.
+    """
+
+    model: str
+    method: str
+    params: Mapping[str, Any]
+    rank: int
+    tied: bool
+    figures: Mapping[str, Figure]
+    seconds_per_1000_tokens: float
+    curves: Curves | None = None
+    failure: str = ""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Mean Spearman correlation of the scores of two methods over the texts, for each pair: `matrix[i][j]`."""
+
+    model: str
+    methods: tuple[str, ...]
+    matrix: tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A whole comparison in figures. `ranked_by` is the metric that orders `standings`, best first, model by model.
+
+    `advice` is one paragraph per model. `command` is what made it, to be run again.
+    """
+
+    command: str
+    data: str
+    models: tuple[str, ...]
+    texts: int
+    tokens: int
+    measures: tuple[Measure, ...]
+    ranked_by: str
+    standings: tuple[Standing, ...]
+    agreements: tuple[Agreement, ...]
+    advice: Mapping[str, str]
+    versions: Mapping[str, str]
+    hardware: Mapping[str, Any]
+
+    def of(self, model: str) -> tuple[Standing, ...]:
+        """The rows of one model, best first."""
+        return tuple(standing for standing in self.standings if standing.model == model)
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """One text of a comparison: what the model says of it, what is true, and how each method explains that.
+
+    `label` is the true label, where the data have one. `explanations` are by method; what people (or whoever planted
+    the evidence) marked is among them as "human".
+    """
+
+    model: str
+    id: str
+    texts: tuple[str, ...]
+    label: str | None
+    predicted: str
+    probability: float
+    explanations: Mapping[str, Explanation]
+
+    @property
+    def right(self) -> bool | None:
+        """Whether the prediction is the true label; None where that is unknown."""
+        return None if self.label is None else self.label == self.predicted

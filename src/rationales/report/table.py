@@ -1,0 +1,82 @@
+"""A comparison in a terminal: the ranked table, how methods agree, and the advice."""
+
+from __future__ import annotations
+
+import math
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from rationales.comparison.types import RANDOM, Agreement, Figure, Measure, Standing, Summary
+from rationales.report.terminal import printable
+
+
+def print_summary(summary: Summary, console: Console) -> None:
+    """Everything a terminal can show of it. In a pipe columns keep their width, however wide the table gets."""
+    terminal = console.is_terminal
+    if not terminal:
+        console.width = max(console.width, 60 + 30 * len(summary.measures))
+    for model in summary.models:
+        console.print(ranked_table(summary, model))
+        for agreement in summary.agreements:
+            if agreement.model == model and len(agreement.methods) > 1:
+                console.print(agreement_table(agreement))
+        for standing in summary.of(model):
+            for note in standing.notes:
+                console.print(f"{standing.method}: {note}", markup=False, highlight=False)
+        console.print(f"\n{printable(summary.advice[model])}\n", markup=False, highlight=False, soft_wrap=not terminal)
+
+
+def ranked_table(summary: Summary, model: str) -> Table:
+    """One row for each method, best first; an equals sign marks those within noise of the first."""
+    title = f"{printable(model)}: {summary.texts:,} texts of {printable(summary.data)}, ranked by {summary.ranked_by}"
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
+    table.add_column("")
+    table.add_column("method")
+    floor = next((item.figures for item in summary.of(model) if item.method == RANDOM), {})
+    for measure in summary.measures:
+        table.add_column(_heading(measure, floor.get(measure.name)), justify="right")
+    table.add_column("s per 1,000\ntokens", justify="right")
+    for standing in summary.of(model):
+        table.add_row(*_row(standing, summary.measures), style="dim" if standing.method == RANDOM else None)
+    table.caption = (
+        "Mean [95 % interval]. = within noise of the first. ○ not clearly better than random on the same texts."
+    )
+    table.caption_justify = "left"
+    return table
+
+
+def _heading(measure: Measure, floor: Figure | None) -> str:
+    name = f"{measure.name.replace('_', ' ')} {'↑' if measure.best == 'high' else '↓'}"
+    return name if floor is None else f"{name}\nrandom: {floor.mean:.3f}"
+
+
+def _row(standing: Standing, measures: tuple[Measure, ...]) -> list[Text | str]:
+    name = Text(printable(standing.method))
+    if standing.failure:
+        return ["–", name, Text(f"could not run: {printable(standing.failure)}", overflow="ellipsis", no_wrap=True)]
+    floor = standing.method == RANDOM
+    cells = [_cell(standing.figures[measure.name], floor) for measure in measures]
+    tied = "=" if standing.tied and standing.rank > 1 else " "
+    return [f"{standing.rank}{tied}", name, *cells, f"{standing.seconds_per_1000_tokens:.2g}"]
+
+
+def _cell(figure: Figure, floor: bool) -> str:
+    if not figure.count:
+        return "–"
+    interval = "" if math.isnan(figure.low) else f" [{figure.low:.3f}, {figure.high:.3f}]"
+    return f"{figure.mean:.3f}{interval}{'  ' if floor or figure.beats_random else ' ○'}"
+
+
+def agreement_table(agreement: Agreement) -> Table:
+    """Mean rank correlation of every two methods."""
+    table = Table(title="How far methods rank the tokens alike (Spearman)", title_justify="left", box=box.SIMPLE_HEAD)
+    table.add_column("")
+    for number, _ in enumerate(agreement.methods, 1):
+        table.add_column(str(number), justify="right")
+    for number, (method, row) in enumerate(zip(agreement.methods, agreement.matrix, strict=True), 1):
+        shown = ("–" if math.isnan(value) else f"{value:.2f}" for value in row)
+        table.add_row(f"{number} {printable(method)}", *shown)
+    return table

@@ -1,0 +1,20 @@
+"""Explain many texts, measure the explanations, and compare methods."""
+
+from rationales.run.comparing import compare
+from rationales.run.explaining import check_name, explain, explained, save
+from rationales.run.measuring import Measurement, evaluate
+from rationales.run.texts import Method, Text, as_examples, as_explainer
+
+__all__ = [
+    "Measurement",
+    "Method",
+    "Text",
+    "as_examples",
+    "as_explainer",
+    "check_name",
+    "compare",
+    "evaluate",
+    "explain",
+    "explained",
+    "save",
+]

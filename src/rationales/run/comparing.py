@@ -1,0 +1,255 @@
+"""Which explanation can be believed on this model and these texts? Methods × metrics, part by part, with resume.
+
+The texts are taken in parts. For each part every method explains it, every metric measures that, and both are on disk
+before the next begins, so a run that was killed goes on where it was. A part does not depend on what was computed
+before it: a run that went on gives the very numbers of one that was never disturbed.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import warnings
+import weakref
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from rationales import results
+from rationales.comparison import Comparison, Curves, Measure, Summary
+from rationales.comparison.results import summary_to_json
+from rationales.comparison.store import RESULTS, Store, read_json, write_json
+from rationales.comparison.types import RANDOM
+from rationales.data import Dataset, Example
+from rationales.data import load as load_data
+from rationales.errors import InputError, MissingCapability
+from rationales.explainers import Explainer
+from rationales.explanation import Explanation
+from rationales.metrics.erasure import shared_passes
+from rationales.models import Model, load
+from rationales.models.transformers_classifier import cut_message
+from rationales.run.measuring import Choice, chosen_metrics
+from rationales.run.parts import Part, Worker
+from rationales.run.progress import Steps
+from rationales.run.ranking import Record, advice, agreement, ranked
+from rationales.run.texts import Method, Text, as_examples, as_explainer
+
+METHODS = (
+    *(RANDOM, "attention", "scaled_attention", "attention_rollout", "gradient", "input_x_gradient"),
+    *("integrated_gradients", "deeplift", "leave_one_out", "lime", "kernel_shap"),
+)
+"""What is compared by default: all but those that are costly (backselect) or close to another (smoothgrad)."""
+
+FAITHFULNESS, PLAUSIBILITY = ("comprehensiveness", "sufficiency", "decision_flip"), ("auroc", "auprc")
+"""Measured by default; plausibility only where the data say what people marked."""
+
+FEWEST, MOST = 16, 1024
+"""Texts in a part: few enough that little is lost by a kill, and enough to fill an accelerator."""
+
+Data: TypeAlias = str | Path | Iterable[Text]
+
+
+def compare(
+    model: Any,
+    data: Data,
+    methods: Sequence[Method] | None = None,
+    metrics: Sequence[str] | None = None,
+    *,
+    tokenizer: Any = None,
+    target: int | str | None = None,
+    rank_by: str | None = None,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+    out: str | Path | None = None,
+    seed: int = 0,
+    progress: bool | None = None,
+    command: str = "",
+) -> Comparison:
+    """Which explanation can be believed on my model and data?
+
+    `model` is what `rationales.explain` takes, or several: a list, or a mapping from the names they should have. `data`
+    are texts, pairs or examples, a data set that was loaded, or the name or path of one. `methods` are names, or
+    explainers with options; `random`, the floor, is always among them. `metrics` are names, with `options` by name;
+    methods are ranked by `rank_by`, the first of them unless told otherwise. `out` is the directory for explanations
+    and results: a run that was stopped goes on from what is there, and further methods, metrics and texts are added to
+    it. Without it they last as long as the comparison that is returned.
+    """
+    examples, labels, source = _examples(data)
+    models = _models(model, tokenizer)
+    chosen = _methods(methods)
+    asked = _metrics(metrics, options, marked=any(example.rationale is not None for example in examples))
+    rank_by = rank_by or asked[0].metric.name
+    if rank_by not in {choice.metric.name for choice in asked}:
+        raise InputError(f"methods are ranked by a metric that is measured; {rank_by!r} is not among them")
+    settings: dict[str, Any] = {
+        "command": command,
+        "data": source,
+        "models": list(models),
+        "methods": {name: asdict(explainer) for name, explainer in chosen.items()},  # type: ignore[call-overload]
+        "metrics": {choice.metric.name: choice.options for choice in asked},
+        "size": max(FEWEST, min(MOST, min(own.budget for own in models.values()) // 128)),
+        "texts": len(examples),
+    }
+    with ExitStack() as stack:
+        if out is None:
+            out = tempfile.mkdtemp(prefix="rationales-")
+            stack.callback(shutil.rmtree, out, ignore_errors=True)
+        store = Store(Path(out))
+        size = store.begin(settings)["size"]
+        kinds = [(title, name) for title in models for name in chosen]
+        with Steps(kinds, len(examples), progress) as steps, shared_passes() as passes:
+            worker = Worker(store, chosen, asked, target, labels, passes, steps)
+            for number, start in enumerate(range(0, len(examples), size)):
+                some = examples[start : start + size]
+                worker.keep_texts(number, some)
+                for title, own in models.items():
+                    worker.do(Part(number, some, title, own))
+        for title, own in models.items():
+            if cut := sum(read_json(store.predictions(title, part))["cut"] for part in store.parts()):
+                warnings.warn(cut_message(cut, len(examples), own.max_length), stacklevel=2)
+        write_json(store.directory / RESULTS, summary_to_json(_summary(store, worker, settings, rank_by, seed)))
+        found = Comparison(store.directory)
+        weakref.finalize(found, stack.pop_all().close)  # a temporary directory lives as long as what reads from it
+    return found
+
+
+def _examples(data: Data) -> tuple[list[Example], Sequence[str] | None, str]:
+    """The examples, the names of their labels, and what the data are called."""
+    if isinstance(data, str | Path):
+        data = load_data(str(data))
+    examples = list(as_examples(data))
+    if not examples:
+        raise InputError("there are no texts to compare explanations of")
+    if isinstance(data, Dataset):
+        return examples, data.labels, data.name
+    return examples, None, f"{len(examples)} texts"
+
+
+def _models(given: Any, tokenizer: Any) -> dict[str, Model]:
+    """One model or several, by name."""
+    if isinstance(given, Mapping):
+        return {str(name): load(each, tokenizer) for name, each in given.items()}
+    loaded = [load(each, tokenizer) for each in (given if isinstance(given, list | tuple) else [given])]
+    found = {each.name: each for each in loaded}
+    if not found or len(found) < len(loaded):
+        names = ", ".join(each.name for each in loaded) or "none"
+        raise InputError(f"models must have different names, got {names}; give them names: {{'name': model, …}}")
+    return found
+
+
+def _methods(given: Sequence[Method] | None) -> dict[str, Explainer]:
+    """Explainers by the name they have in the table: options that are not the defaults stand behind it."""
+    if isinstance(given, str | Explainer):
+        given = [given]
+    found: dict[str, Explainer] = {}
+    for method in (RANDOM, *(METHODS if given is None else given)):
+        explainer = as_explainer(method)
+        name = method_label(explainer)
+        if name in found and name != RANDOM:
+            raise InputError(f"the method {name} is given twice")
+        found.setdefault(name, explainer)
+    return found
+
+
+def method_label(explainer: Explainer) -> str:
+    """The name of a method, and those of its options that are not the defaults: `lime(samples=1000)`."""
+    changed = [
+        f"{each.name}={getattr(explainer, each.name)}"
+        for each in fields(explainer)  # type: ignore[arg-type]
+        if getattr(explainer, each.name) != each.default
+    ]
+    return f"{explainer.name}({', '.join(changed)})" if changed else explainer.name
+
+
+def _metrics(
+    names: Sequence[str] | str | None, options: Mapping[str, Mapping[str, Any]] | None, *, marked: bool
+) -> list[Choice]:
+    if isinstance(names, str):
+        names = [names]
+    asked = chosen_metrics((*FAITHFULNESS, *(PLAUSIBILITY if marked else ())) if names is None else names, options)
+    if not asked:
+        raise InputError("there is no metric to compare by")
+    for choice in asked:
+        if "other" in choice.metric.needs:
+            raise InputError(
+                f"{choice.metric.name} compares two sets of explanations; compare shows how methods agree by itself"
+            )
+        if "gold" in choice.metric.needs and not marked:
+            raise InputError(f"{choice.metric.name} needs texts in which people marked the reasons; these have none")
+    return asked
+
+
+def _summary(store: Store, worker: Worker, settings: Mapping[str, Any], rank_by: str, seed: int) -> Summary:
+    """What all parts together say."""
+    measures = tuple(
+        Measure(choice.metric.name, choice.metric.best, choice.options, choice.metric.needs)
+        for choice in worker.metrics
+    )
+    standings, agreements, advices, tokens = [], [], {}, 0
+    for title in settings["models"]:
+        records = [_record(store, worker, title, name) for name in worker.methods]
+        rows = ranked(records, measures, rank_by, seed)
+        ran = [row.method for row in rows if not row.failure]
+        if not ran:
+            raise MissingCapability(f"none of the methods can explain {title}: {rows[0].failure}")
+        standings += rows
+        agreements.append(agreement(title, ran, _side_by_side(store, title, ran)))
+        advices[title] = advice(rows, measures, rank_by, settings["texts"])
+        tokens = max(tokens, *(record.tokens for record in records))
+    return Summary(
+        command=settings["command"],
+        data=settings["data"],
+        models=tuple(settings["models"]),
+        texts=settings["texts"],
+        tokens=tokens,
+        measures=measures,
+        ranked_by=rank_by,
+        standings=tuple(standings),
+        agreements=tuple(agreements),
+        advice=advices,
+        versions=results.versions(),
+        hardware=results.hardware(),
+    )
+
+
+def _record(store: Store, worker: Worker, title: str, name: str) -> Record:
+    """One method on one model, put together from its parts."""
+    record = Record(title, name, asdict(worker.methods[name]))  # type: ignore[call-overload]
+    record.failure = worker.failures.get((title, name), "")
+    if record.failure:
+        return record
+    parts = [read_json(store.measured(title, name, part)) for part in store.parts()]
+    for choice in worker.metrics:
+        metric = choice.metric.name
+        values = [value for part in parts for value in part["measures"][metric]["values"]]
+        record.values[metric] = np.array(values, dtype=np.float64)  # None becomes NaN
+    record.seconds, record.tokens = sum(part["seconds"] for part in parts), sum(part["tokens"] for part in parts)
+    if parts[0]["curves"]:
+        record.curves = Curves(
+            tuple(parts[0]["curves"]["fractions"]), *(_mean(parts, side) for side in ("without_best", "only_best"))
+        )
+    errors = [error for part in parts for error in part["checks"].get("completeness_error", ())]
+    tolerance = record.params.get("tolerance", 0.05)
+    missed = [error for error in errors if error is None or error > tolerance]
+    if missed:
+        worst = max((error for error in missed if error is not None), default=float("nan"))
+        record.notes = (
+            f"the scores of {len(missed)} of {len(errors)} texts do not add up to within {tolerance:.0%} "
+            f"(worst: {worst:.1%})",
+        )
+    return record
+
+
+def _mean(parts: Sequence[Mapping[str, Any]], side: str) -> tuple[float, ...]:
+    points = np.array([row for part in parts for row in part["curves"][side]], dtype=np.float64)
+    defined = points[~np.isnan(points).any(1)]
+    return tuple((defined.mean(0) if len(defined) else np.full(points.shape[1], np.nan)).tolist())
+
+
+def _side_by_side(store: Store, title: str, names: Sequence[str]) -> Iterator[tuple[Explanation, ...]]:
+    """Each text's explanations, one per method."""
+    for part in store.parts():
+        yield from zip(*(store.explanations(store.measured(title, name, part)) for name in names), strict=True)

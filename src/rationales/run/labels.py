@@ -1,0 +1,30 @@
+"""The true label of a text, in the model's words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from rationales.data import Example
+from rationales.models import Model
+
+
+def true_label(example: Example, names: Sequence[str] | None, model: Model) -> str | None:
+    """The label of an example as the model calls it; None where there is none, or nobody can tell which it is.
+
+    A number is an index into `names`, the labels of the data set, or else into the model's. Names are the model's if
+    they are the same but for capitals. A model that was never told its names (LABEL_0, LABEL_1 …) counts as the data
+    do. Any other name, which the model cannot predict, stays what it is, unless none of the data set's is known to the
+    model: then the two speak of different things.
+    """
+    label = example.label
+    if label is None or isinstance(label, float) or model.regression:
+        return None
+    own = {name.casefold(): name for name in model.labels}
+    if isinstance(label, int):
+        if not names or all(re.fullmatch(r"LABEL_\d+", name) for name in model.labels):
+            return model.labels[label] if label in range(len(model.labels)) else str(label)
+        if not any(name.casefold() in own for name in names):
+            return None
+        label = names[label] if label in range(len(names)) else str(label)
+    return own.get(label.casefold(), label)
