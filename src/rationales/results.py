@@ -77,7 +77,8 @@ def markdown(content: dict[str, Any]) -> str:
 
 
 def _cell(value: Any) -> str:
-    return "" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
+    text = "" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
+    return text.replace("|", "\\|")
 
 
 def _commit() -> str:

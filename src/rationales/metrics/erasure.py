@@ -73,7 +73,8 @@ _shared: ContextVar[Passes | None] = ContextVar("passes that metrics share", def
 def shared_passes() -> Iterator[Passes]:
     """Inside this block metrics of one model ask it only once about the same version of a text.
 
-    Whoever opens the block calls `forget` on what it gives, when the texts or the model change.
+    Whoever opens the block passes no more explanations at a time than fit in memory, and calls `forget` on what it
+    gives when the texts or the model change.
     """
     passes = Passes()
     token = _shared.set(passes)
@@ -96,8 +97,8 @@ def outcomes(model: object, explanations: Sequence[Explanation], drops: Drops, e
     shared = _shared.get()
     passes = Passes() if shared is None else shared
     parts = []
-    with model.borrowed(), torch.no_grad():
-        for part in rounds(model, explanations):
+    with model.borrowed(), torch.no_grad():  # who shares passes goes in rounds already
+        for part in [list(explanations)] if shared else rounds(model, explanations):
             parts.append(_round(model, part, drops, erasure, passes))
             if shared is None:
                 passes.forget()

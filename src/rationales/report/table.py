@@ -32,7 +32,7 @@ def print_summary(summary: Summary, console: Console) -> None:
 def ranked_table(summary: Summary, model: str) -> Table:
     """One row for each method, best first; an equals sign marks those within noise of the first."""
     title = f"{printable(model)}: {summary.texts:,} texts of {printable(summary.data)}, ranked by {summary.ranked_by}"
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
+    table = Table(title=Text(title), title_justify="left", box=box.SIMPLE_HEAD)
     table.add_column("")
     table.add_column("method")
     floor = next((item.figures for item in summary.of(model) if item.method == RANDOM), {})
@@ -78,5 +78,5 @@ def agreement_table(agreement: Agreement) -> Table:
         table.add_column(str(number), justify="right")
     for number, (method, row) in enumerate(zip(agreement.methods, agreement.matrix, strict=True), 1):
         shown = ("–" if math.isnan(value) else f"{value:.2f}" for value in row)
-        table.add_row(f"{number} {printable(method)}", *shown)
+        table.add_row(Text(f"{number} {printable(method)}"), *shown)
     return table

@@ -8,7 +8,7 @@ the label; and since the deciding word is never repeated, neither does the numbe
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from random import Random
 from types import MappingProxyType
@@ -16,6 +16,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from rationales.data.example import Example
 from rationales.data.planted.compose import Planted, balanced_label, generator, planted, read, sentence
+from rationales.errors import InputError
 
 PAIR_LABELS = ("entailment", "neutral", "contradiction")
 
@@ -119,6 +120,7 @@ SCENES = (
         ),
     ),
 )
+DECIDING: tuple[Slot, ...] = ("agent", "object", "colour", "place", "time")
 _GARMENTS = ("coat", "jacket", "jumper", "raincoat", "cardigan", "apron")
 _DETAILS: tuple[Slot, ...] = ("garment", "place", "time")
 
@@ -130,8 +132,13 @@ _FRAMES = (
 )
 
 
-def pairs(size: int, *, seed: int = 0) -> Planted:
+def pairs(
+    size: int, *, seed: int = 0, deciding: Sequence[Slot] = DECIDING, scenes: int = 4, details: int = 2
+) -> Planted:
     """Premise–hypothesis pairs, a third of each label, with alignment, rationale and reason.
+
+    One of the slots `deciding` decides the label; scenes are of the first so many kinds (animals, snacks, instruments,
+    accessories), with up to so many `details`. Fewer of each are learned from fewer pairs.
 
     Every content word that the two texts both have, or have a counterpart of, is aligned. The rationale is the deciding
     words: for entailment all that the hypothesis puts more widely; for contradiction the two that clash; for neutral
@@ -143,13 +150,20 @@ def pairs(size: int, *, seed: int = 0) -> Planted:
     >>> PAIR_LABELS[pair.label], pair.sentences
     ('contradiction', ('A pigeon is not a reptile.',))
     """
-    return planted(partial(_pair, seed), size)
+    possible = ("agent", "object", *(DECIDING if details else ()))
+    if not set(deciding) & {"agent", "object"} or not set(deciding) <= set(DECIDING) & set(possible):
+        raise InputError(
+            f"deciding must name some of {', '.join(DECIDING)}, agent or object among them; got {deciding}"
+        )
+    if not 1 <= scenes <= len(SCENES) or not 0 <= details <= 2:
+        raise InputError(f"scenes must be 1 … {len(SCENES)} and details 0 … 2, got {scenes} and {details}")
+    return planted(partial(_pair, seed, tuple(deciding), scenes, details), size)
 
 
-def _pair(seed: int, index: int) -> Example:
+def _pair(seed: int, deciding: Sequence[Slot], scenes: int, details: int, index: int) -> Example:
     rng = generator("pairs", seed, index)
     label = balanced_label(index, 3, "pairs", seed)
-    verbs, objects = rng.choice(SCENES)
+    verbs, objects = rng.choice(SCENES[:scenes])
     taxonomies: dict[Slot, Taxonomy] = {
         "agent": AGENTS,
         "object": objects,
@@ -157,21 +171,21 @@ def _pair(seed: int, index: int) -> Example:
         "place": PLACES,
         "time": TIMES,
     }
-    premise, hypothesis, slot = _scene(rng, taxonomies, PAIR_LABELS[label])
+    premise, hypothesis, slot = _scene(rng, taxonomies, PAIR_LABELS[label], deciding, details)
     verb = rng.choice(verbs)
     left, left_spans = read(_render(rng, premise, verb))
     right, right_spans = read(_render(rng, hypothesis, verb))
-    deciding = [slot]
+    reasons = [slot]
     if PAIR_LABELS[label] == "entailment":
-        deciding = [each for each in taxonomies if each in hypothesis and premise[each] != hypothesis[each]]
-    *others, last = [_reason(each, premise, hypothesis, PAIR_LABELS[label]) for each in deciding]
+        reasons = [each for each in taxonomies if each in hypothesis and premise[each] != hypothesis[each]]
+    *others, last = [_reason(each, premise, hypothesis, PAIR_LABELS[label]) for each in reasons]
     return Example(
         id=f"pairs-{seed}-{index}",
         texts=(left, right),
         label=label,
         rationale=(
-            tuple(sorted(left_spans[each] for each in deciding if each in left_spans)),
-            tuple(sorted(right_spans[each] for each in deciding)),
+            tuple(sorted(left_spans[each] for each in reasons if each in left_spans)),
+            tuple(sorted(right_spans[each] for each in reasons)),
         ),
         alignment=tuple((left_spans[each], right_spans[each]) for each in right_spans if each in left_spans),
         sentences=(sentence(f"{', '.join(others)} and {last}" if others else last),),
@@ -179,9 +193,11 @@ def _pair(seed: int, index: int) -> Example:
     )
 
 
-def _scene(rng: Random, taxonomies: Mapping[Slot, Taxonomy], label: str) -> tuple[_Words, _Words, Slot]:
+def _scene(
+    rng: Random, taxonomies: Mapping[Slot, Taxonomy], label: str, deciding: Sequence[Slot], details: int
+) -> tuple[_Words, _Words, Slot]:
     """What the premise says, what the hypothesis says, and the slot that decides."""
-    stated = rng.sample(_DETAILS, rng.choice((1, 2)))
+    stated = rng.sample(_DETAILS, rng.choice(range(1, details + 1))) if details else []
     slots: list[Slot] = ["agent", "object", *(slot for slot in stated if slot != "garment")]
     premise: _Words = {}
     hypothesis: _Words = {}
@@ -189,7 +205,7 @@ def _scene(rng: Random, taxonomies: Mapping[Slot, Taxonomy], label: str) -> tupl
         premise["garment"] = hypothesis["garment"] = rng.choice(_GARMENTS)
         if rng.random() < 0.7:
             slots.append("colour")
-    decider = rng.choice(slots)
+    decider = rng.choice([slot for slot in slots if slot in deciding])
     for slot in slots:
         taxonomy = taxonomies[slot]
         kind = rng.choice(list(taxonomy.kinds))
@@ -207,7 +223,8 @@ def _scene(rng: Random, taxonomies: Mapping[Slot, Taxonomy], label: str) -> tupl
                 says = rng.choice(taxonomy.outside(kind))
         if says is not None:
             premise[slot] = says
-    _add_details(rng, taxonomies, premise, hypothesis)
+    if details:
+        _add_details(rng, taxonomies, premise, hypothesis)
     return premise, hypothesis, decider
 
 
