@@ -373,3 +373,21 @@ def test_values_that_are_not_numbers_survive(model, tmp_path):
     assert (figure.count, figure.undefined) == (3, 1)
     assert not math.isnan(figure.mean)
     assert found.summary.texts == 4
+
+
+def test_texts_without_an_answer_are_left_out_and_told(model, monkeypatch):
+    texts = [*reviews(3), Example("nan", ("never again",))]
+    ask, again = model.logits, model.encode([texts[-1]]).ids[0, 1]
+
+    def logits(batch):
+        found = ask(batch)
+        return found.masked_fill((batch.ids == again).any(-1, keepdim=True), math.nan)
+
+    monkeypatch.setattr(model, "logits", logits)
+    found = compare(model, texts, ["leave_one_out"], ["comprehensiveness"])
+    assert "answers 1 of 4 texts with NaN" in next(iter(found.summary.advice.values()))
+    *_, last = found.cases()
+    assert last.predicted == ""
+    assert math.isnan(last.probability)
+    figure = found.summary.standings[0].figures["comprehensiveness"]
+    assert (figure.count, figure.undefined) == (3, 1)

@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rationales.comparison.results import summary_from_json
+from rationales.comparison.results import number, summary_from_json
 from rationales.comparison.store import RESULTS, Store, read_json
 from rationales.comparison.types import Case, Summary
 from rationales.errors import FileFormatError, InputError, require
@@ -84,7 +84,7 @@ class Comparison:
                 texts=tuple(text["texts"]),
                 label=label,
                 predicted=said["predicted"][place],
-                probability=said["probability"][place],
+                probability=number(said["probability"][place]),
                 explanations={name: own for name, items in found.items() if (own := items[place]) is not None},
             )
 

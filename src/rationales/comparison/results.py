@@ -34,7 +34,7 @@ def _standing(item: Mapping[str, Any]) -> Standing:
         **{
             **item,
             "figures": {name: _figure(figure) for name, figure in item["figures"].items()},
-            "seconds_per_1000_tokens": _number(item["seconds_per_1000_tokens"]),
+            "seconds_per_1000_tokens": number(item["seconds_per_1000_tokens"]),
             "curves": item["curves"] and Curves(**{name: _numbers(points) for name, points in item["curves"].items()}),
             "notes": tuple(item["notes"]),
         }
@@ -42,7 +42,7 @@ def _standing(item: Mapping[str, Any]) -> Standing:
 
 
 def _figure(item: Mapping[str, Any]) -> Figure:
-    numbers = {name: _number(item[name]) for name in ("mean", "low", "high")}
+    numbers = {name: number(item[name]) for name in ("mean", "low", "high")}
     low, high = _numbers(item["gain"])
     return Figure(**numbers, count=item["count"], undefined=item["undefined"], gain=(low, high))
 
@@ -51,9 +51,10 @@ def _agreement(item: Mapping[str, Any]) -> Agreement:
     return Agreement(item["model"], tuple(item["methods"]), tuple(_numbers(row) for row in item["matrix"]))
 
 
-def _number(value: float | None) -> float:
+def number(value: float | None) -> float:
+    """A number from a file, in which what is not finite is null."""
     return NAN if value is None else float(value)
 
 
 def _numbers(values: list[float | None]) -> tuple[float, ...]:
-    return tuple(map(_number, values))
+    return tuple(map(number, values))

@@ -118,8 +118,9 @@ class Summary:
 class Case:
     """One text of a comparison: what the model says of it, what is true, and how each method explains that.
 
-    `label` is the true label, where the data have one. `explanations` are by method; what people (or whoever planted
-    the evidence) marked is among them as "human".
+    `label` is the true label, where the data have one; `predicted` is empty where the model gave no number.
+    `explanations` are by method; what people (or whoever planted the evidence) marked or linked is among them as
+    "human" and "human_alignment".
     """
 
     model: str

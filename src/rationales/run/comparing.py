@@ -197,7 +197,7 @@ def _summary(store: Store, worker: Worker, settings: Mapping[str, Any], rank_by:
             raise MissingCapability(f"none of the methods can explain {title}: {rows[0].failure}")
         standings += rows
         agreements.append(agreement(title, ran, _side_by_side(store, title, ran)))
-        advices[title] = advice(rows, measures, rank_by, settings["texts"])
+        advices[title] = _silence(store, title) + advice(rows, measures, rank_by, settings["texts"])
         tokens = max(tokens, *(record.tokens for record in records))
     return Summary(
         command=settings["command"],
@@ -213,6 +213,14 @@ def _summary(store: Store, worker: Worker, settings: Mapping[str, Any], rank_by:
         versions=results.versions(),
         hardware=results.hardware(),
     )
+
+
+def _silence(store: Store, title: str) -> str:
+    """A sentence for the advice if the model answered some texts with NaN or infinity."""
+    predicted = [label for part in store.parts() for label in read_json(store.predictions(title, part))["predicted"]]
+    if silent := predicted.count(""):
+        return f"The model answers {silent} of {len(predicted)} texts with NaN or infinity; these are left out. "
+    return ""
 
 
 def _record(store: Store, worker: Worker, title: str, name: str) -> Record:

@@ -131,12 +131,13 @@ class Worker:
         before = self.store.finished(path, key)
         if before is not None and before["print"] == self._prints[part.title]:
             return
-        index = part.logits.argmax(-1)
-        probability = part.model.probabilities(part.logits).gather(1, index[:, None]).squeeze(1)
+        index, probabilities = part.logits.argmax(-1), part.model.probabilities(part.logits)
+        probability = probabilities.gather(1, index[:, None]).squeeze(1)
+        index = index.masked_fill(~probabilities.isfinite().all(-1), -1)  # no answer, and not the first class
         content = {
             "print": self._prints[part.title],
             "logits": part.logits.double().tolist() if part.number == 0 else [],
-            "predicted": [part.model.labels[number] for number in index.tolist()],
+            "predicted": [part.model.labels[number] if number >= 0 else "" for number in index.tolist()],
             "probability": probability.double().tolist(),
             "cut": sum(source.cut for source in part.batch.sources),
             "labels": [true_label(example, self.labels, part.model) for example in part.examples],
