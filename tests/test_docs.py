@@ -1,38 +1,123 @@
-"""The docs keep up with the code: names are listed, links lead somewhere, the contributor's example works."""
+"""The docs keep up with the code: every name has its page, tables are true, links lead somewhere."""
 
 from __future__ import annotations
 
 import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from rationales.explainers import explainers
+from rationales.explanation import read_jsonl
+from rationales.metrics import metrics
 from rationales.registry import summary
 
 ROOT = Path(__file__).parent.parent
-PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("results/*.md")])
+DOCS = ROOT / "docs"
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS.glob("**/*.md"), *ROOT.glob("results/*.md")])
+sys.path.insert(0, str(DOCS))
+
+import make_tables  # noqa: E402
+
+
+def pages_in(folder: str) -> set[str]:
+    return {page.stem for page in (DOCS / folder).glob("*.md")} - {"index"}
+
+
+def test_every_method_and_every_metric_has_a_page_and_the_reverse():
+    assert pages_in("methods") == set(explainers)
+    assert pages_in("metrics") == set(metrics)
 
 
 @pytest.mark.parametrize("name", list(explainers))
-def test_every_method_has_a_row_a_summary_and_a_source(name):
-    page = (ROOT / "docs/explain.md").read_text(encoding="utf-8")
-    assert f"\n| `{name}` |" in page
+def test_the_page_of_a_method_says_all_it_should(name):
+    page = (DOCS / "methods" / f"{name}.md").read_text(encoding="utf-8")
+    heads = re.findall(r"^## (.+)$", page, re.MULTILINE)
+    assert heads[:2] == ["On a planted review", "Cost"]
+    assert heads[-3:] == ["Options", "Example", "Source"]
+    assert "When not" in heads
+    assert page.startswith(f"# `{name}`\n")
+    assert page.count("<!-- picture -->") == page.count("<!-- measured -->") == page.count("<!-- options -->") == 1
+    assert "\n$$" in page
+    assert f"--method {name}" in page
+    assert re.search(r"\(\d{4}\), \*", page.partition("## Source")[2])
+
+
+@pytest.mark.parametrize("name", list(metrics))
+def test_the_page_of_a_metric_says_all_it_should(name):
+    page = (DOCS / "metrics" / f"{name}.md").read_text(encoding="utf-8")
+    assert re.findall(r"^## (.+)$", page, re.MULTILINE) == ["By hand", "Pitfalls", "Options", "Source"]
+    assert page.startswith(f"# `{name}`\n")
+    assert page.count("<!-- facts -->") == page.count("<!-- options -->") == 1
+    assert "\n$$" in page
+    assert "**Range.**" in page
+    assert "**Undefined**" in page
+    example = re.search(r"```python\n(.*?)```", page, re.DOTALL)[1]
+    assert f"print({name}(" in example
+    assert re.search(r"^# ", example, re.MULTILINE)
+    assert re.search(r"\(\d{4}\),\s\*", page.partition("## Source")[2])
+
+
+@pytest.mark.parametrize("page", make_tables.pages(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_tables_of_a_page_are_true(page):
+    assert make_tables.refreshed(page) == page.read_text(encoding="utf-8"), "run: python docs/make_tables.py"
+
+
+def test_the_overviews_list_every_name_once():
+    for folder, names in (("methods", explainers), ("metrics", metrics)):
+        page = (DOCS / folder / "index.md").read_text(encoding="utf-8")
+        assert sorted(re.findall(r"^\| \[`(\w+)`\]", page, re.MULTILINE)) == sorted(names)
+
+
+@pytest.mark.parametrize("name", list(metrics))
+def test_the_row_of_a_metric_is_true(name):
+    page = (DOCS / "metrics" / "index.md").read_text(encoding="utf-8")
+    (row,) = re.findall(rf"^\| \[`{name}`\].+$", page, re.MULTILINE)
+    assert f"| {metrics[name].best} |" in row
+    assert re.findall(r"`(\w+)`", row.strip("| ").rpartition("|")[2]) == [item.name for item in metrics[name].options]
+
+
+def test_the_reference_names_what_can_be_imported():
+    asked = re.findall(r"<!-- reference: \S+ (.+?) as (\S+) -->", (DOCS / "api.md").read_text(encoding="utf-8"))
+    assert len(asked) > 10
+    for names, package in asked:
+        for name in names.split(", "):
+            assert hasattr(import_module(package), name), f"{package} has no {name}"
+
+
+def test_every_method_has_its_picture():
+    drawn = {found.provenance.method for found in read_jsonl(DOCS / "pictures" / "review.jsonl")}
+    assert drawn == {"human", *explainers}, "run: python docs/make_pictures.py"
+
+
+@pytest.mark.parametrize("name", list(explainers))
+def test_every_method_has_a_summary_with_its_cost_and_a_source(name):
     assert "pass" in summary(explainers[name]) or name == "random"
     assert "s_i" in (explainers[name].__doc__ or "") or re.search(r"\(\d{4}\)", explainers[name].__doc__ or "")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_between_pages_lead_somewhere(page):
-    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8")):
-        if "://" not in target:
-            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for target, anchor in re.findall(r"\]\(([^)#\s]*)(?:#([^)]*))?\)", text):
+        if "://" in target:
+            continue
+        file = page.parent / target if target else page
+        assert file.exists(), f"{page.name} links to {target}"
+        if anchor:
+            heads = re.findall(r"^#+ (.+)$", file.read_text(encoding="utf-8"), re.MULTILINE)
+            assert anchor in {_anchor(head) for head in heads}, f"{page.name} links to {target}#{anchor}"
+
+
+def _anchor(head: str) -> str:
+    return re.sub(r"[^\w\- ]", "", head.lower()).strip().replace(" ", "-")
 
 
 def test_the_example_of_an_own_explainer_works(tmp_path):
-    page = (ROOT / "docs/write-an-explainer.md").read_text(encoding="utf-8")
+    page = (DOCS / "write-an-explainer.md").read_text(encoding="utf-8")
     method, line, test = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
     file = tmp_path / "gradient_max.py"
     file.write_text(method)

@@ -1,0 +1,157 @@
+"""The tables of the docs that repeat what the code or the results say.
+
+python docs/make_tables.py           writes them anew, between `<!-- options -->` or its like and `<!-- end -->`
+
+They stand in the pages, so that these are whole wherever they are read; a test asks whether they are still true.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any, get_args, get_origin
+
+from rationales.explainers import explainers
+from rationales.metrics import metrics
+from rationales.registry import Option, options_of
+
+DOCS = Path(__file__).parent
+BLOCK = re.compile(r"(<!-- (options|facts|measured|planted|memory) -->\n).*?(<!-- end -->)", re.DOTALL)
+FIGURES = ("auroc", "comprehensiveness", "sufficiency", "seconds_per_1000_tokens")
+HEADS = ["method", "on", "auroc", "comprehensiveness", "sufficiency", "s / 1,000 tokens"]
+
+
+def table(heads: list[str], rows: list[list[str]]) -> str:
+    """A Markdown table; a bar inside a cell would end it."""
+    lines = [heads, ["---"] * len(heads), *([cell.replace("|", "\\|") for cell in row] for row in rows)]
+    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+
+
+def options(found: tuple[Option, ...]) -> str:
+    """Option, default, values and meaning."""
+    if not found:
+        return "None.\n"
+    rows = [[f"`{item.name}`", f"`{item.default!r}`", _values(item.type), item.help] for item in found]
+    return table(["option", "default", "values", "meaning"], rows)
+
+
+def _values(kind: Any) -> str:
+    if get_origin(kind) is tuple:
+        return f"several, {_values(get_args(kind)[0])}"
+    if get_args(kind):  # a Literal, or a type or None
+        inner = [item for item in get_args(kind) if item is not type(None)]
+        return ", ".join(f"`{item!r}`" if isinstance(item, str) else _values(item) for item in inner)
+    return {int: "whole number", float: "number", bool: "yes or no", str: "text"}[kind]
+
+
+def facts(name: str) -> str:
+    """What a metric says of itself."""
+    one = metrics[name]
+    needs = {
+        "model": "the model",
+        "gold": "what people marked (`gold`)",
+        "other": "a second set of explanations (`other`)",
+    }
+    return table(
+        ["better", "takes", "needs"],
+        [
+            [
+                f"**{one.best}**",
+                ", ".join({"Scores": "scores", "Selection": "a selection"}[body.__name__] for body in one.bodies),
+                ", ".join(needs[need] for need in one.needs),
+            ]
+        ],
+    )
+
+
+def measured(name: str) -> str:
+    """A method beside the random floor, in every table of planted reviews that has it."""
+    found = [(machine, file, own) for machine, file, own in _planted() if name in own]
+    rows = [
+        [f"`{method}`", machine, *(_figure(own[method].get(figure)) for figure in FIGURES)]
+        for machine, _, own in found
+        for method in dict.fromkeys((name, "random"))
+        if method in own
+    ]
+    files = " and ".join(f"`results/{file}`" for _, file, _ in found)
+    source = f"Planted reviews, all-MiniLM-L6-v2, from {files}; ± is the standard deviation over seeds."
+    return f"{table(HEADS, rows)}\n{source} For sufficiency lower is better.\n"
+
+
+def planted(_page: str) -> str:
+    """Every method in every table of planted reviews, best comprehensiveness first."""
+    parts = []
+    for machine, file, own in _planted():
+        order = sorted((-own[name]["comprehensiveness"]["mean"], name) for name in own)
+        rows = [
+            [f"[`{name}`](methods/{name}.md)", *(_figure(own[name].get(item)) for item in FIGURES)] for _, name in order
+        ]
+        parts.append(f"**{machine}** (`results/{file}`)\n\n{table([HEADS[0], *HEADS[2:]], rows)}")
+    return "\n".join(parts)
+
+
+def memory(_page: str) -> str:
+    """Peak memory for few and for many texts."""
+    content = json.loads((DOCS.parent / "results" / "memory.json").read_text(encoding="utf-8"))
+    rows = [row for row in content["rows"] if row["metric"] == "peak_mib"]
+    peaks: dict[tuple[str, str], dict[int, float]] = {}
+    for row in rows:
+        peaks.setdefault((row["explainer"], row["model"]), {})[row["n"]] = row["mean"]
+    counts = sorted({row["n"] for row in rows})
+    lines = [
+        [
+            f"`{method}`",
+            model,
+            *(f"{own[count]:.0f}" for count in counts),
+            f"{own[counts[-1]] / own[counts[0]] - 1:+.0%}",
+        ]
+        for (method, model), own in peaks.items()
+    ]
+    return table(["method", "model", *(f"{count:,} texts" for count in counts), "growth"], lines)
+
+
+def _planted() -> list[tuple[str, str, dict[str, dict[str, dict[str, Any]]]]]:
+    """The machine, the file, and its rows by method and metric."""
+    found = []
+    for path in sorted((DOCS.parent / "results").glob("planted*.json")):
+        content = json.loads(path.read_text(encoding="utf-8"))
+        by_method: dict[str, dict[str, dict[str, Any]]] = {}
+        for row in content["rows"]:
+            if row["explainer"]:
+                by_method.setdefault(row["explainer"], {})[row["metric"]] = row
+        machine = content["hardware"].get("accelerator") or f"{content['hardware']['cores']} cores"
+        found.append((machine, path.name, by_method))
+    return found
+
+
+def _figure(row: dict[str, Any] | None) -> str:
+    if row is None:
+        return "–"
+    if row["metric"] == "seconds_per_1000_tokens":
+        return f"{row['mean']:.2g}"
+    return f"{row['mean']:.2f}" + ("" if row["std"] is None else f" ± {row['std']:.2f}")
+
+
+def refreshed(page: Path) -> str:
+    """The text of a page with its tables made anew."""
+
+    def made(match: re.Match[str]) -> str:
+        name = page.stem
+        if match[2] == "options":
+            content = options(options_of(explainers[name]) if page.parent.name == "methods" else metrics[name].options)
+        else:
+            content = {"facts": facts, "measured": measured, "planted": planted, "memory": memory}[match[2]](name)
+        return f"{match[1]}\n{content}\n{match[3]}"
+
+    return BLOCK.sub(made, page.read_text(encoding="utf-8"))
+
+
+def pages() -> list[Path]:
+    """The pages that have such tables."""
+    return sorted(page for page in DOCS.rglob("*.md") if BLOCK.search(page.read_text(encoding="utf-8")))
+
+
+if __name__ == "__main__":
+    for page in pages():
+        page.write_text(refreshed(page), encoding="utf-8")
