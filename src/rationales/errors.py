@@ -9,6 +9,7 @@ RationalesError
 │   └── MissingCapability                the model lacks what a method needs; says what and for which model
 ├── FileFormatError       (ValueError)   a file of explanations or results is damaged or not ours
 │   └── FileVersionError                 the file was written by a later version
+├── WriteError            (OSError)      a file cannot be written: no such place, no permission, a full disk
 └── MissingExtra          (ImportError)  an optional package is not installed; says how to install it
 
 QualityWarning (UserWarning) says that explanations were made, but are not as exact as they should be.
@@ -60,6 +61,10 @@ class FileFormatError(RationalesError, ValueError):
 
 class FileVersionError(FileFormatError):
     """The file was written by a later version of this package."""
+
+
+class WriteError(RationalesError, OSError):
+    """A file cannot be written; what was there before is as it was."""
 
 
 class MissingExtra(RationalesError, ImportError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import sys
 import warnings
 from collections.abc import Sequence
@@ -13,10 +14,13 @@ import typer
 from rich.console import Console
 
 from rationales import __version__
-from rationales.cli import compare, demo, explain, lists, train
+from rationales.cli import compare, demo, explain, lists, report, train
 from rationales.errors import RationalesError
 
-COMMANDS = (explain, compare, train, lists, demo)
+INTERRUPTED, TERMINATED = 128 + signal.SIGINT, 128 + signal.SIGTERM
+"""How the program ends by Ctrl-C, and when it is asked to go: 128 and the number of the signal, as shells have it."""
+
+COMMANDS = (explain, compare, report, train, lists, demo)
 
 
 def build(arguments: Sequence[str]) -> typer.Typer:
@@ -56,22 +60,50 @@ def main() -> None:
     """Run the command; errors we know are one line, not a traceback."""
     console = Console(stderr=True)
 
+    def tell(message: str, style: str) -> None:
+        from rationales.report.terminal import printable  # names in files and data could steer a terminal
+
+        console.print(printable(message), style=style, markup=False, highlight=False, soft_wrap=True)
+
     def say(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
         if not issubclass(category, DeprecationWarning | FutureWarning):
-            console.print(f"warning: {message}", style="yellow", markup=False, highlight=False)
+            tell(f"warning: {message}", "yellow")
 
     warnings.showwarning = say
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that lacks a letter shows a mark in its place
+    before = signal.signal(signal.SIGTERM, _terminate)
     try:
-        build(sys.argv[1:])()
+        try:
+            build(sys.argv[1:])()
+        finally:
+            sys.stdout.flush()  # as long as there is somebody to say what goes wrong
     except BrokenPipeError:  # the reader of a pipe, such as head, has had enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         sys.exit(0)
     except (RationalesError, OSError) as error:
-        console.print(f"error: {error}", style="bold red", markup=False, highlight=False)
+        tell(f"error: {error}", "bold red")
+        try:
+            sys.stdout.flush()
+        except OSError:  # it was this that went wrong, and would again when the interpreter goes
+            _drop_output()
         sys.exit(2)
     except KeyboardInterrupt:
-        console.print("stopped", style="bold red")
-        sys.exit(130)
+        tell("stopped", "bold red")
+        sys.exit(INTERRUPTED)
+    except SystemExit as ended:
+        if ended.code in (INTERRUPTED, TERMINATED):  # Typer turns Ctrl-C inside a command into this
+            tell("stopped", "bold red")
+        raise
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _drop_output() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _terminate(*_: object) -> None:
+    """End in order, as by Ctrl-C: what was begun is put away."""
+    sys.exit(TERMINATED)

@@ -2,17 +2,37 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
-METHODS = ("random", "attention", "gradient", "integrated_gradients", "deeplift", "leave_one_out")
-METRICS = ("auroc", "sufficiency", "comprehensiveness")
-SHOWN = "integrated_gradients"
+if TYPE_CHECKING:
+    from rationales.comparison import Comparison
+    from rationales.data import Example
+
+METHODS = ("attention", "gradient", "input_x_gradient", "integrated_gradients", "deeplift", "leave_one_out")
+SAMPLING = 60
+"""Samples per text of LIME and KernelSHAP: few, for the sake of time; the library's defaults are larger."""
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """A task with planted truth that the embedded encoder learns in about a minute on two cores."""
+
+    name: str
+    rule: str
+    make: Callable[[int, int], Sequence[Example]]  # number, seed
+    labels: Sequence[str]
+    training: int
+    epochs: int
+    compared: int
 
 
 def register(app: typer.Typer, _called: str) -> None:
@@ -21,46 +41,60 @@ def register(app: typer.Typer, _called: str) -> None:
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Directory for the model and the explanations.")] = Path("demo"),
-    shown: Annotated[int, typer.Option(help="Held-out reviews to print.")] = 3,
-    measured: Annotated[int, typer.Option(help="Held-out reviews to measure the methods on.")] = 40,
+    out: Annotated[Path, typer.Option(help="Directory for models, explanations, results and the page.")] = Path("demo"),
     seed: Annotated[int, typer.Option(help="Seed of the data and of training.")] = 0,
 ) -> None:
-    """Train a classifier on embedded reviews, explain held-out ones, and measure which method finds the truth."""
-    from rationales import evaluate, explain, load_model
-    from rationales.data import gold_selection
-    from rationales.data.planted import REVIEW_LABELS, reviews
-    from rationales.report import coloured, plain
-    from rationales.train.classifier import Config, train
+    """Train two models on texts whose truth is known, compare explanations of them, and write the page."""
+    from rationales.report import write_comparisons
 
     console = Console()
     started = time.monotonic()
-    console.print("Training a classifier of restaurant reviews, in which only what is said of the food counts …")
-    config = Config(out=out / f"model-{seed}", epochs=2, learning_rate=2e-4, seed=seed)
-    directory = train(config, reviews(1200, seed=seed), reviews(200, seed=seed + 1), labels=REVIEW_LABELS)
-    model = load_model(directory)
+    found = []
+    for lesson in _lessons():
+        console.print(f"[bold]{lesson.name}[/]: {lesson.rule}")
+        found.append(_compared(lesson, out, seed))
+        console.print(f"{next(iter(found[-1].summary.advice.values()))}\n", markup=False, highlight=False)
+    command = shlex.join(["rationales", *sys.argv[1:]])
+    page = write_comparisons(found, out / "report.html", title="Which explanation finds the truth?", command=command)
+    model = out / "reviews-model"
+    console.print(f"Done in {time.monotonic() - started:.0f} s. Models, explanations and figures are in {out}.")
+    console.print(f'Next: rationales explain --model {model} "The soup was bland, but the waiter was lovely."')
+    console.print(f"The page, with the planted truth beside every method: {page}", soft_wrap=True)
 
-    held_out = reviews(measured, seed=seed + 2)
-    gold = [gold_selection(example) for example in held_out]
-    table = Table("method", *METRICS, "seconds", title=f"{measured} held-out reviews: mean and 95 % interval")
-    for name in METHODS:
-        began = time.monotonic()
-        found = explain(model, held_out, name, out=out / f"{name}.parquet")
-        took = time.monotonic() - began
-        figures = [row.aggregate for row in evaluate(model, found, METRICS, gold=gold)]
-        table.add_row(name, *(f"{a.mean:.2f} [{a.low:.2f}, {a.high:.2f}]" for a in figures), f"{took:.1f}")
-        if name == SHOWN:
-            console.print(
-                "\nWhy the model decides so (for the label [bold]bold[/], against it [underline]underlined[/]):"
-            )
-            for explanation, example in zip(found[:shown], held_out, strict=False):
-                decisive = ", ".join(example.texts[0][start:end] for start, end in (example.rationale or ((),))[0])
-                console.print()
-                console.print(coloured(explanation) if console.is_terminal else plain(explanation, 5), markup=False)
-                console.print(f"  planted: {decisive}", markup=False, highlight=False)
-    console.print()
-    console.print(table)
-    console.print("auroc: how well the scores single out the planted words (0.5 is chance). Higher is better, except")
-    console.print("for sufficiency. A model and texts of your own:")
-    console.print(f'  rationales explain --model {directory} "Your text."', markup=False, highlight=False)
-    console.print(f"The model and all explanations are in {out} ({time.monotonic() - started:.0f} s).", highlight=False)
+
+def _lessons() -> tuple[Lesson, Lesson]:
+    from rationales.data.planted import PAIR_LABELS, REVIEW_LABELS, pairs, reviews
+
+    return (
+        Lesson(
+            "reviews",
+            "restaurant reviews, in which only what is said of the food decides.",
+            lambda number, seed: reviews(number, seed=seed),
+            REVIEW_LABELS,
+            training=1200,
+            epochs=1,
+            compared=32,
+        ),
+        Lesson(
+            "pairs",
+            "pairs of sentences, in which what is done to which animal decides whether one follows from the other.",
+            lambda number, seed: pairs(number, seed=seed, deciding=("object",), scenes=1, details=0),
+            PAIR_LABELS,
+            training=1200,
+            epochs=2,
+            compared=32,
+        ),
+    )
+
+
+def _compared(lesson: Lesson, out: Path, seed: int) -> Comparison:
+    """Train on some texts, compare methods on others."""
+    from rationales import compare, load_model
+    from rationales.explainers import KernelShap, Lime
+    from rationales.train.classifier import Config, train
+
+    model = out / f"{lesson.name}-model"
+    config = Config(out=model, epochs=lesson.epochs, learning_rate=3e-4, batch_size=16, seed=seed)
+    directory = train(config, lesson.make(lesson.training, seed), lesson.make(150, seed + 1), labels=lesson.labels)
+    methods: list[Any] = [*METHODS, Lime(samples=SAMPLING), KernelShap(samples=SAMPLING)]
+    return compare(load_model(directory), lesson.make(lesson.compared, seed + 2), methods, out=out / lesson.name)

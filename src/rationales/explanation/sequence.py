@@ -38,10 +38,15 @@ from rationales.explanation.types import (
     Sentence,
     Target,
     Token,
+    report,
 )
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+FIRST = 5
+"""So many are shown unless more are asked for."""
 
 
 class Explanations(Sequence[Explanation]):
@@ -82,6 +87,19 @@ class Explanations(Sequence[Explanation]):
         rows = [row for explanation in self for row in _token_rows(explanation)]
         frame = pandas.DataFrame(rows, columns=_COLUMNS)
         return frame.astype({"score": "float64", "standard_error": "float64", "keep": "boolean"})
+
+    def to_html(self, first: int | None = None) -> str:
+        """All of them, or the first few, as HTML that brings its own style; `rationales report` writes a whole page."""
+        html: str = report().to_html(self, first)
+        return html
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the first few, and how many there are."""
+        return self.to_html(FIRST)
+
+    def show(self, first: int | None = FIRST) -> None:
+        """Show the first few in a notebook; elsewhere print them, in colours if that is to a terminal."""
+        report().show(self, first)
 
     def __len__(self) -> int:
         return len(self._items)

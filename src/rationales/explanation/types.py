@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -244,10 +246,12 @@ class Explanation:
             dict(self.checks),
         )
 
-    @property
+    @cached_property
     def content(self) -> BoolArray:
         """Which tokens belong to a text, [T]."""
-        return np.array([not token.special for token in self.tokens], dtype=np.bool_)
+        content = np.array([token.segment != SPECIAL for token in self.tokens], dtype=np.bool_)
+        content.setflags(write=False)
+        return content
 
     def with_body(self, body: Body) -> Explanation:
         return replace(self, body=body)
@@ -275,3 +279,21 @@ class Explanation:
         from rationales.explanation import views
 
         return views.above(self, threshold)
+
+    def to_html(self) -> str:
+        """The texts with the reason marked in them, as HTML that brings its own style."""
+        html: str = report().to_html([self])
+        return html
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return self.to_html()
+
+    def show(self) -> None:
+        """Show it in a notebook; elsewhere print it, in colours if that is to a terminal."""
+        report().show([self])
+
+
+def report() -> Any:
+    """The layer that shows explanations. It lies above this one, so it is only looked up when something is shown."""
+    return import_module("rationales.report")

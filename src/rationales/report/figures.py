@@ -1,0 +1,53 @@
+"""Numbers as people read them."""
+
+from __future__ import annotations
+
+import math
+
+
+def number(value: float, digits: int = 3) -> str:
+    """A number to so many significant digits, without exponents where it is of a usual size.
+
+    >>> number(0.123456), number(-2), number(1234.5), number(1.5e-7), number(float("nan"))
+    ('0.123', '−2', '1,234', '1.5e−7', '–')
+    """
+    if math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    text = f"{value:.{digits}g}"
+    if "e" in text:
+        mantissa, exponent = text.split("e")
+        text = f"{value:,.0f}" if 0 <= int(exponent) < 9 else f"{mantissa}e{int(exponent)}"
+    elif abs(value) >= 1000:
+        text = f"{value:,.0f}"
+    return text.replace("-", "−")
+
+
+def signed(value: float, digits: int = 3) -> str:
+    """A number with its sign.
+
+    >>> signed(0.5), signed(-0.5)
+    ('+0.5', '−0.5')
+    """
+    return ("+" if value > 0 else "") + number(value, digits)
+
+
+def fixed(value: float, decimals: int = 3) -> str:
+    """A number with so many decimals, to stand in a column; a huge one as `number` has it.
+
+    >>> fixed(0.5), fixed(-12.25, 1), fixed(-0.0001), fixed(1e6), fixed(float("nan"))
+    ('0.500', '−12.2', '0.000', '1,000,000', '–')
+    """
+    if not abs(value) < 1e5:
+        return number(value)
+    return f"{round(value, decimals) + 0.0:,.{decimals}f}".replace("-", "−")  # adding 0 makes -0 positive
+
+
+def counted(count: int, noun: str) -> str:
+    """A count with its noun.
+
+    >>> counted(1, "text"), counted(5000, "text")
+    ('1 text', '5,000 texts')
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

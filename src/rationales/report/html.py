@@ -1,0 +1,169 @@
+"""An explanation as HTML: the one renderer, for the page, for notebooks and for `to_html`.
+
+Words, not pieces, are shown. A mark has one of five strengths by its share of the largest score. Direction is told by
+more than colour: what speaks for the target is bold with a solid underline, what speaks against it has a dashed one.
+The number is in the mark's title, and a sentence that only screen readers speak names the strongest words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from markupsafe import Markup
+
+from rationales.explanation import Alignment, Explanation, Scores, Selection, Sentence, Token
+from rationales.explanation.types import FloatArray
+from rationales.report import links
+from rationales.report.figures import counted, number, signed
+from rationales.report.safe import escaped
+from rationales.report.strength import level, shares
+
+LONG = 3000
+"""Characters from which on a text gets a window of its own, to be scrolled by mouse or keyboard."""
+MOST_WORDS = 2000
+"""Of a longer text only the beginning is drawn, so that one of a whole book does not stop the page."""
+NAMED = 6
+"""So many of the strongest words on either side are named for screen readers."""
+
+
+class Mark(NamedTuple):
+    """Characters [start, end) of a text, the class that styles them, and the number in their tooltip."""
+
+    start: int
+    end: int
+    style: str
+    number: str = ""
+
+
+def highlights(explanation: Explanation) -> Markup:
+    """The texts of an explanation with its reason marked in them, drawn as a table, listed, or in words."""
+    with np.errstate(all="ignore"):  # scores may be infinite, and infinities may meet
+        words = explanation.words()
+    match words.body:
+        case Scores(values=values):
+            return Markup(_spoken(_directions(words.tokens, values)) + _texts(words, _scored(words.tokens, values)))
+        case Selection(keep=keep):
+            kept = [token.text for token, chosen in zip(words.tokens, keep.tolist(), strict=True) if chosen]
+            return Markup(_spoken(_named("Marked", kept)) + _texts(words, _kept(words.tokens, keep.tolist())))
+        case Alignment() as body:
+            left, right = ([token for token in words.tokens if token.segment == side] for side in (0, 1))
+            if links.fits(body):
+                return links.table(left, right, body)
+            return Markup(_texts(words, {})) + links.listed(left, right, body)
+        case Sentence() as body:
+            return Markup(_texts(words, {})) + _sentence(body, words.target.index)
+
+
+# What is marked, by the number of the text
+
+Marks = dict[int, list[Mark]]
+
+
+def _scored(tokens: Sequence[Token], values: FloatArray) -> Marks:
+    marks: Marks = {}
+    for token, value, share in zip(tokens, values.tolist(), shares(values).tolist(), strict=True):
+        if share:
+            marks.setdefault(token.segment, []).append(Mark(token.start, token.end, level(share), signed(value)))
+    return marks
+
+
+def _kept(tokens: Sequence[Token], keep: Iterable[bool]) -> Marks:
+    """Neighbours that are kept are one mark."""
+    marks: Marks = {}
+    open_in = -1  # the text whose last mark goes on
+    for token, chosen in zip(tokens, keep, strict=True):
+        if chosen and open_in == token.segment:
+            marks[token.segment][-1] = marks[token.segment][-1]._replace(end=token.end)
+        elif chosen:
+            marks.setdefault(token.segment, []).append(Mark(token.start, token.end, "kept"))
+        open_in = token.segment if chosen else -1
+    return marks
+
+
+# What only screen readers say. Here and below strings are put together from what is escaped: a page has millions.
+
+
+def _spoken(said: str) -> str:
+    return f'<p class="unseen">{said or "No word stands out."}</p>'
+
+
+def _directions(tokens: Sequence[Token], values: FloatArray) -> str:
+    found = shares(values)
+    ranked = np.argsort(-np.abs(found), kind="stable").tolist()
+    speak_for = _named("For", [tokens[place].text for place in ranked if found[place] > 0])
+    against = _named("Against", [tokens[place].text for place in ranked if found[place] < 0])
+    return " ".join(filter(None, (speak_for, against)))
+
+
+def _named(what: str, words: Sequence[str]) -> str:
+    if not words:
+        return ""
+    named = ", ".join([f"<bdi>{escaped(word)}</bdi>" for word in words[:NAMED]])
+    more = f" and {len(words) - NAMED} more" if len(words) > NAMED else ""
+    return f"{what}: {named}{more}."
+
+
+# What is seen
+
+
+def _texts(words: Explanation, marks: Marks) -> str:
+    paragraphs = []
+    for segment, text in enumerate(words.texts):
+        window = (
+            ' class="text long" tabindex="0" role="group" aria-label="Text"' if len(text) > LONG else ' class="text"'
+        )
+        drawn = _text(text, marks.get(segment, []), *_end(words, segment))
+        paragraphs.append(f'<p dir="auto"{window}>{drawn}</p>')
+    return "".join(paragraphs)
+
+
+def _end(words: Explanation, segment: int) -> tuple[int, int]:
+    """Where the drawn part of a text ends, and how many words come behind it."""
+    ends = [token.end for token in words.tokens if token.segment == segment]
+    if len(ends) <= MOST_WORDS:
+        return len(words.texts[segment]), 0
+    return ends[MOST_WORDS - 1], len(ends) - MOST_WORDS
+
+
+def _text(text: str, marks: Sequence[Mark], end: int, left_out: int) -> str:
+    pieces = [*_pieces(text, marks, end)]
+    if left_out:
+        pieces.append(f' <span class="aside">… and {counted(left_out, "more word")}, not drawn</span>')
+    return "".join(pieces)
+
+
+def _pieces(text: str, marks: Iterable[Mark], end: int) -> Iterator[str]:
+    last = 0
+    for mark in marks:
+        if mark.start >= end:
+            break
+        title = f' title="{mark.number}"' if mark.number else ""
+        yield escaped(text[last : mark.start])
+        yield f'<mark class="{mark.style}"{title}>{escaped(text[mark.start : min(mark.end, end)])}</mark>'
+        last = mark.end
+    yield escaped(text[last:end])
+
+
+def _sentence(body: Sentence, index: int) -> Markup:
+    said = Markup('<blockquote class="sentence" dir="auto">{}</blockquote>').format(escaped(body.text))
+    if body.steps is None or not body.steps.size or not 0 <= index < body.steps.shape[1]:
+        return said
+    words = body.text.split()
+    names = words if len(words) == len(body.steps) else [""] * len(body.steps)
+    items = Markup("").join(
+        Markup('<li><bdi>{}</bdi> <span class="aside">{}</span></li>').format(escaped(name), number(value, 2))
+        for name, value in zip(names, _after_each_word(body.steps, index), strict=True)
+    )
+    what = "The output" if body.steps.shape[1] == 1 else "The probability of the label"
+    return said + Markup('<p class="aside">{} after each word:</p><ol class="steps">{}</ol>').format(what, items)
+
+
+def _after_each_word(steps: FloatArray, index: int) -> list[float]:
+    """The probability of a class from its logits [n, C]; the output itself where there is only one."""
+    if steps.shape[1] == 1:
+        return [float(value) for value in steps[:, 0]]
+    with np.errstate(all="ignore"):
+        grown = np.exp(steps - steps.max(axis=1, keepdims=True))
+        return [float(value) for value in grown[:, index] / grown.sum(axis=1)]

@@ -1,0 +1,160 @@
+"""The ranked table and the matrix of agreement, row by row, as a template wants them."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from rationales.comparison.types import RANDOM, Agreement, Figure, Measure, Standing
+from rationales.report import charts, svg
+from rationales.report.figures import counted, fixed, number
+from rationales.report.strength import level
+from rationales.report.svg import Look
+
+NO_FIGURE = Figure(math.nan, math.nan, math.nan, 0, 0)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One figure: as text, as a number to sort by, as a picture, and how it compares with random."""
+
+    mean: str
+    interval: str
+    value: float
+    verdict: str
+    sign: str
+    picture: Markup
+    count: str
+    note: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """One method of the ranked table; `place` is what is shown as its rank."""
+
+    standing: Standing
+    place: str
+    options: str
+    sample: Markup
+    cells: tuple[Cell, ...]
+    cost: str
+
+    @property
+    def is_floor(self) -> bool:
+        return self.standing.method == RANDOM
+
+
+@dataclass(frozen=True)
+class Column:
+    """One metric of the ranked table, and what random reaches in it."""
+
+    measure: Measure
+    options: str
+    floor: str
+    ranks: bool
+
+
+def columns(measures: Sequence[Measure], standings: Sequence[Standing], ranked_by: str) -> list[Column]:
+    """The metrics, the one that ranks first."""
+    ordered = sorted(measures, key=lambda measure: measure.name != ranked_by)
+    floors = _floors(standings)
+    return [
+        Column(
+            measure,
+            _options(measure.options),
+            fixed(floors[measure.name].mean) if measure.name in floors else "",
+            measure.name == ranked_by,
+        )
+        for measure in ordered
+    ]
+
+
+def rows(heads: Sequence[Column], standings: Sequence[Standing], looks: Mapping[str, Look]) -> Iterator[Row]:
+    """The methods in the order of their ranks; those that failed come last."""
+    floors = _floors(standings)
+    ranges = {head.measure.name: _range(standings, head.measure.name) for head in heads}
+    for standing in sorted(standings, key=lambda s: (bool(s.failure), s.rank)):
+        look = looks[standing.method]
+        yield Row(
+            standing,
+            "–" if standing.failure else str(standing.rank),
+            _options(standing.params),
+            charts.sample(look),
+            tuple(
+                _cell(standing.figures.get(name, NO_FIGURE), floors.get(name, NO_FIGURE), span, look, standing.method)
+                for name, span in ranges.items()
+            ),
+            number(standing.seconds_per_1000_tokens, 2),
+        )
+
+
+def _floors(standings: Sequence[Standing]) -> Mapping[str, Figure]:
+    return next((standing.figures for standing in standings if standing.method == RANDOM), {})
+
+
+def _range(standings: Sequence[Standing], metric: str) -> tuple[float, float]:
+    figures = [standing.figures[metric] for standing in standings if metric in standing.figures]
+    bounds = [x for figure in figures for x in (figure.mean, figure.low, figure.high) if svg.drawable(x)]
+    return (min(bounds), max(bounds)) if bounds else (math.nan, math.nan)
+
+
+def _cell(figure: Figure, floor: Figure, span: tuple[float, float], look: Look, method: str) -> Cell:
+    verdict, sign = ("the floor", "") if method == RANDOM else _verdict(figure)
+    total = figure.count + figure.undefined
+    return Cell(
+        fixed(figure.mean),
+        f"{fixed(figure.low)} to {fixed(figure.high)}" if math.isfinite(figure.low + figure.high) else "",
+        figure.mean,
+        verdict,
+        sign,
+        charts.interval(figure, floor.mean, *span, look),
+        f"{figure.count:,}",
+        f"undefined for {figure.undefined:,} of {counted(total, 'text')}" if figure.undefined else "",
+    )
+
+
+def _verdict(figure: Figure) -> tuple[str, str]:
+    """How a figure compares with random on the same texts, in words and as a sign."""
+    low, high = figure.gain
+    if math.isnan(low) or math.isnan(high):
+        return "", ""
+    if low > 0:
+        return "better than random", "▲"
+    return ("worse than random", "▼") if high < 0 else ("no better than random", "≈")
+
+
+def _options(params: Mapping[str, object]) -> str:
+    """Options as a short line: steps=50, seed=0."""
+    return ", ".join(f"{name}={_value(value)}" for name, value in params.items())
+
+
+def _value(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+@dataclass(frozen=True)
+class Agreed:
+    """One cell of the matrix: a rank correlation and its shade."""
+
+    value: str
+    style: str
+    own: bool
+
+
+def matrix(agreement: Agreement) -> list[tuple[str, list[Agreed]]]:
+    """The rows of the matrix, each with its method."""
+    return [
+        (
+            method,
+            [Agreed(fixed(value, 2), _shade(value), column == row) for column, value in enumerate(values)],
+        )
+        for row, (method, values) in enumerate(zip(agreement.methods, agreement.matrix, strict=True))
+    ]
+
+
+def _shade(value: float) -> str:
+    return level(max(-1.0, min(1.0, value))) if math.isfinite(value) else ""

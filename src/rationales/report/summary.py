@@ -1,0 +1,84 @@
+"""The figures of a comparison, ready to be drawn: a view for each model; and by themselves, for a notebook."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from rationales.comparison.types import RANDOM, Agreement, Summary
+from rationales.report import charts, palette, ranking, svg
+from rationales.report.figures import counted
+from rationales.report.safe import asset, environment, escaped
+from rationales.report.svg import Look
+
+
+@dataclass(frozen=True)
+class ModelView:
+    """The figures of one model; `key` makes the ids of its elements unique."""
+
+    key: str
+    name: str
+    summary: Summary
+    advice: Markup
+    columns: list[ranking.Column]
+    rows: list[ranking.Row]
+    charts: list[charts.Chart]
+    agreement: Agreement | None
+    matrix: list[tuple[str, list[ranking.Agreed]]]
+
+
+def views(summary: Summary, prefix: str = "") -> list[ModelView]:
+    """One view for each model; a method looks the same in all of them."""
+    looks = svg.looks((standing.method for standing in summary.standings), RANDOM, palette.SERIES)
+    return [_view(summary, model, f"{prefix}{place}", looks) for place, model in enumerate(summary.models)]
+
+
+def _view(summary: Summary, model: str, key: str, looks: Mapping[str, Look]) -> ModelView:
+    standings = summary.of(model)
+    columns = ranking.columns(summary.measures, standings, summary.ranked_by)
+    ranks_by = next((measure for measure in summary.measures if measure.name == summary.ranked_by), None)
+    cost = charts.cost(f"cost-{key}", standings, ranks_by, looks) if ranks_by else None
+    agreement = next((agreement for agreement in summary.agreements if agreement.model == model), None)
+    return ModelView(
+        key,
+        model,
+        summary,
+        prose(summary.advice.get(model, "")),
+        columns,
+        list(ranking.rows(columns, standings, looks)),
+        charts.curves(f"curves-{key}", standings, looks) + ([] if cost is None else [cost]),
+        agreement,
+        ranking.matrix(agreement) if agreement else [],
+    )
+
+
+def prose(text: str) -> Markup:
+    """A paragraph in which names stand between backticks.
+
+    >>> prose("Use `lime`, not <b>.")
+    Markup('Use <code><bdi>lime</bdi></code>, not &lt;b&gt;.')
+    """
+    plain, *rest = text.split("`")
+    if len(rest) % 2:  # one that nobody closed is only a character
+        return escaped(text)
+    parts = [escaped(plain)]
+    for name, between in zip(rest[::2], rest[1::2], strict=True):
+        parts.append(Markup("<code><bdi>{}</bdi></code>{}").format(escaped(name), escaped(between)))
+    return Markup("").join(parts)
+
+
+def summary_html(summary: Summary) -> str:
+    """The advice, the ranked table and the charts as HTML that brings its own style, as a notebook shows them."""
+    prefix = hashlib.sha256(repr(summary).encode(errors="replace")).hexdigest()[:6]  # several may be in one notebook
+    return (
+        environment()
+        .get_template("summary.html")
+        .render(
+            style=Markup(palette.css() + asset("highlights.css") + asset("figures.css")),
+            models=views(summary, prefix + "-"),
+            counted=counted,
+        )
+    )
