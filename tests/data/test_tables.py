@@ -60,7 +60,7 @@ def test_a_long_field_is_read_and_the_limit_of_the_csv_module_stays(tmp_path):
     [
         (b"", "the file is empty"),
         (b"text,text\na,b\n", "names the column 'text' twice"),
-        ("text,label\na,1\n".encode("utf-16"), "not UTF-8"),
+        ("text,label\na,1\n".encode("utf-16"), "in UTF-16 or UTF-32; save it as UTF-8"),
     ],
 )
 def test_csv_files_without_a_usable_header(tmp_path, content, reason):
@@ -78,7 +78,7 @@ def test_jsonl(tmp_path):
     assert rows[:2] == [(1, {"text": "a"}), (3, {"text": "b", "extra": [1]})]
     assert rows[2][1].startswith("not JSON: ")
     assert rows[3][1] == "a JSON object is wanted, got list"
-    assert rows[4][1].startswith("not JSON: 'utf-8' codec")
+    assert rows[4][1] == "bytes that are not UTF-8; save the file as UTF-8"
     assert rows[5][1].startswith("not JSON: ")
     table = open_table(path)
     assert table.columns == ("text", "extra")

@@ -5,6 +5,8 @@ from math import comb
 
 import numpy as np
 import pytest
+import torch
+from captum.attr import KernelShap as CaptumKernelShap
 from oracles import Text, exact, explain, scores
 
 import tiny
@@ -45,6 +47,38 @@ def test_converges_to_exact_shapley_values(kind: str) -> None:
         assert error.max() < 0.2 * np.abs(wanted).max()
         nothing = text.output(text.only([0] * len(text.columns())))
         assert scores(explanation).sum() == pytest.approx(text.output() - nothing, abs=1e-4)
+
+
+def test_equals_captums_kernel_shap_on_the_same_subsets() -> None:
+    model = exact("bert")
+    batch = model.encode(SHORT)
+    explainer = KernelShap(60)
+    for example, found, generator in zip(SHORT, explainer(model, batch), batch.generators(0), strict=True):
+        text = Text(model, example)
+        tokens = len(text.columns())
+        drawn = torch.from_numpy(explainer.draw(generator, tokens)[0]).float()
+
+        def forward(present: torch.Tensor) -> torch.Tensor:
+            return torch.tensor([text.output(text.only(row.tolist())) for row in present])  # noqa: B023
+
+        captum = CaptumKernelShap(forward)
+        captum.perturb_func = lambda *_, **__: iter(drawn.unsqueeze(1))  # noqa: B023
+        wanted = captum.attribute(torch.ones(1, tokens), n_samples=60)
+        assert scores(found)[text.columns()] == pytest.approx(wanted[0].numpy(), abs=1e-5)
+
+
+def test_draws_subsets_by_the_shapley_kernel() -> None:
+    subsets, weights = KernelShap(20_002).draw(np.random.default_rng(0), 6)
+    assert not subsets[0].any()
+    assert subsets[1].all()
+    assert weights[:2].tolist() == [1e6, 1e6]
+    assert (weights[2:] == 1).all()
+    sizes = np.arange(1, 6)
+    wanted = 1 / (sizes * (6 - sizes))
+    found = np.bincount(subsets[2:].sum(-1), minlength=7)[1:6] / 20_000
+    assert found == pytest.approx(wanted / wanted.sum(), abs=0.015)
+    pairs = subsets[2:][subsets[2:].sum(-1) == 2]
+    assert pairs.mean(0) == pytest.approx(np.full(6, 2 / 6), abs=0.03)
 
 
 def test_adds_up_with_few_samples_too() -> None:

@@ -13,8 +13,8 @@ from sklearn.linear_model import Ridge
 
 import tiny
 from rationales.errors import InputError
-from rationales.explainers import Lime, lime
-from rationales.explainers.surrogate import LeastSquares
+from rationales.explainers import Lime
+from rationales.explainers.surrogate import least_squares
 
 SHORT = (tiny.Example("four", ("the food was awful",)), tiny.Example("pair", ("rude staff", "they hated it")))
 
@@ -40,46 +40,53 @@ def test_converges_to_the_weighted_ridge_over_all_subsets(width: float, ridge: f
         assert error.max() < 0.2 * np.abs(found).max()
 
 
-def test_fits_what_it_drew(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Samples, outputs, weights and coefficients of one fit, each computed a second time."""
-    drawn: list[Any] = []
-    fit = LeastSquares.fit
-
-    def spy(self: LeastSquares, train_data: Any, **rest: Any) -> None:
-        drawn.extend(train_data)
-        fit(self, drawn, **rest)
-
-    monkeypatch.setattr(LeastSquares, "fit", spy)
-    model = exact("bert")
-    (found,) = explain(Lime(60, 0.3, 0.5), model, SHORT[:1])
-    text = Text(model, SHORT[0])
-    samples, outputs, weights = (torch.cat(column).double().numpy() for column in zip(*drawn, strict=True))
-    assert samples.shape == (60, 4)
-    assert 0.4 < samples.mean() < 0.6
-    for present, output, weight in zip(samples, outputs.ravel(), weights.ravel(), strict=True):
-        assert output == pytest.approx(text.output(text.only(present)), abs=1e-6)
-        assert weight == pytest.approx(nearness(present, 0.3), abs=1e-6)
-    wanted = Ridge(alpha=0.5).fit(samples, outputs.ravel(), sample_weight=weights.ravel()).coef_
-    assert scores(found)[1:-1] == pytest.approx(wanted, rel=1e-6)
+def test_draws_each_token_half_of_the_time_and_weighs_by_nearness() -> None:
+    subsets, weights = Lime(2000, 0.3).draw(np.random.default_rng(0), 7)
+    assert subsets.shape == (2000, 7)
+    assert np.abs(subsets.mean(0) - 0.5).max() < 0.05
+    assert len(np.unique(subsets, axis=0)) == 2**7
+    assert weights == pytest.approx([nearness(present.astype(float), 0.3) for present in subsets])
 
 
 def test_equals_captums_lime_on_the_same_samples() -> None:
     model = exact("bert")
-    batch = model.encode(SHORT[:1])
-    (found,) = Lime(80, ridge=0.2)(model, batch)
-    text = Text(model, SHORT[0])
+    batch = model.encode(SHORT)
+    explainer = Lime(80, ridge=0.2)
+    for example, found, generator in zip(SHORT, explainer(model, batch), batch.generators(0), strict=True):
+        text = Text(model, example)
+        tokens = len(text.columns())
+        drawn = iter(torch.from_numpy(explainer.draw(generator, tokens)[0]).float())
 
-    def forward(present: torch.Tensor) -> torch.Tensor:
-        return torch.tensor([text.output(text.only(row.tolist())) for row in present])
+        def forward(present: torch.Tensor) -> torch.Tensor:
+            return torch.tensor([text.output(text.only(row.tolist())) for row in present])  # noqa: B023
 
-    def similarity(_one: Any, _two: Any, present: torch.Tensor, **_: Any) -> float:
-        return nearness(present[0].numpy(), 0.25)
+        def similarity(_one: Any, _two: Any, present: torch.Tensor, **_: Any) -> float:
+            return nearness(present[0].numpy(), 0.25)
 
-    captum = CaptumLime(forward, interpretable_model=SkLearnRidge(alpha=0.2), similarity_func=similarity)
-    with torch.random.fork_rng():
-        torch.manual_seed(int(batch.generators(0)[0].integers(2**63)))
-        wanted = captum.attribute(torch.ones(1, 4), n_samples=80)
-    assert scores(found)[1:-1] == pytest.approx(wanted[0].numpy(), abs=1e-6)
+        captum = CaptumLime(
+            forward,
+            interpretable_model=SkLearnRidge(alpha=0.2),
+            similarity_func=similarity,
+            perturb_func=lambda *_, **__: next(drawn)[None],  # noqa: B023
+        )
+        wanted = captum.attribute(torch.ones(1, tokens), n_samples=80)
+        assert scores(found)[text.columns()] == pytest.approx(wanted[0].numpy(), abs=1e-6)
+
+
+def test_the_fit_is_that_of_scikit_learn() -> None:
+    drawn = np.random.default_rng(3)
+    samples, outputs, weights = drawn.random((60, 4)) < 0.5, drawn.normal(size=60), drawn.random(60)
+    wanted = Ridge(alpha=0.5).fit(samples, outputs, sample_weight=weights).coef_
+    found, error = least_squares(*map(torch.tensor, (samples.astype(float), outputs, weights)), 0.5)
+    assert found.numpy() == pytest.approx(wanted, rel=1e-9)
+    assert (error > 0).all()
+
+
+def test_no_more_samples_than_unknowns_have_no_standard_error() -> None:
+    model = exact("bert")
+    found = explain(Lime(5), model, SHORT)
+    assert [bool(np.isnan(e.body.standard_error[e.content]).all()) for e in found] == [True, True]
+    assert all(np.isfinite(scores(e)).all() for e in found)
 
 
 def test_the_standard_error_is_calibrated() -> None:
@@ -96,13 +103,3 @@ def test_the_standard_error_is_calibrated() -> None:
 def test_options_must_make_sense(options: dict[str, Any]) -> None:
     with pytest.raises(InputError, match="samples must be at least 2, width above 0 and ridge at least 0"):
         Lime(**options)
-
-
-def test_captum_missing_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
-    def absent(name: str) -> None:
-        raise ModuleNotFoundError(f"No module named {name!r}", name=name.split(".")[0])
-
-    monkeypatch.setattr("rationales.errors.import_module", absent)
-    with pytest.raises(ImportError, match=r'lime needs the package .* pip install "rationales\[captum\]"'):
-        explain(Lime(), tiny.classifier())
-    assert lime.Lime is Lime

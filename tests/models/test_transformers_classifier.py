@@ -212,6 +212,7 @@ class TestOffsets:
     @pytest.mark.parametrize("texts", [*((text,) for text in STRANGE), STRANGE[:2], STRANGE[2:]])
     def test_tokens_cover_words_without_the_space_before_them(self, tokenizer: Any, texts: tuple[str, ...]) -> None:
         network = tiny.network("gpt2")
+        network.set_input_embeddings(torch.nn.Embedding(len(tokenizer), 16))
         (source,) = TransformersClassifier(network, tokenizer).encode([example(*texts)]).sources
         for segment, text in enumerate(texts):
             covered: set[int] = set()

@@ -16,6 +16,7 @@ from rich.console import Console
 from rationales.cli.fields import DataDir, built, merged_parameters, with_fields, without_options
 from rationales.data import Columns, Example, load
 from rationales.errors import InputError
+from rationales.explanation.files import check_writable
 
 EXAMPLES = """Examples:
 
@@ -98,6 +99,8 @@ def explain(
         if pair is not None and not pair.strip():
             raise InputError("the second text is empty")
         examples = list(_given(texts, pair))[:limit]
+    if out is not None:
+        check_writable(out)
     loaded = models.load(model, device=device, max_length=max_length)
     chosen = int(target) if target is not None and target.isdecimal() and target not in loaded.labels else target
     prints_to_screen = out is None and sys.stdout.isatty()  # where a bar would be in the way

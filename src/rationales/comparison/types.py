@@ -18,12 +18,13 @@ RANDOM = "random"
 
 @dataclass(frozen=True)
 class Measure:
-    """A metric as it was set: the better direction, its options, and what it asks for besides the explanations."""
+    """A metric as it was set: the better direction, its options, what it needs, what it is `about` in a sentence."""
 
     name: str
     best: Literal["high", "low"]
     options: Mapping[str, Any]
     needs: tuple[str, ...] = ()
+    about: str = ""
 
 
 @dataclass(frozen=True)

@@ -103,7 +103,9 @@ def resolve(columns: Columns, found: Sequence[str], file: str) -> Columns:
         text = guess(None, ("question", *_TEXTS) if choices else _TEXTS)
     if not text:
         raise DataError(
-            f"no column looks like a text; name it with text (--text-column). Columns found: {_list(found)}", file=file
+            f"no column looks like a text; name it with text (--text-column). Columns found: {_list(found)}"
+            + _separator_hint(found),
+            file=file,
         )
     explanations = ",".join(name for name in found if _EXPLANATION.fullmatch(name))
     # A lone "rationale" beside two texts does not say which of them it marks
@@ -119,6 +121,12 @@ def resolve(columns: Columns, found: Sequence[str], file: str) -> Columns:
         pair_rationale=guess(columns.pair_rationale, (f"{pair.lower()}_rationale",) if pair else ()),
         explanation=explanations if columns.explanation is None else columns.explanation,
     )
+
+
+def _separator_hint(found: Sequence[str]) -> str:
+    """A single column with a name like `text;label` was meant to be several."""
+    sign = next((sign for sign in ";\t|," if len(found) == 1 and sign in found[0]), "")
+    return f". They seem to be separated by {sign!r}; .csv files have commas, .tsv files tabs" if sign else ""
 
 
 def _list(names: Sequence[str], limit: int = 40) -> str:

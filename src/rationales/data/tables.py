@@ -8,21 +8,19 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import gzip
 import json
-import re
-import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, BinaryIO, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from rationales.data.text_files import NOT_UTF8, text_lines, undecoded
 from rationales.errors import DataError, InputError, NoSuchSplit
 
 Row: TypeAlias = Mapping[str, Any]
@@ -30,7 +28,6 @@ Row: TypeAlias = Mapping[str, Any]
 _FIELD = 1 << 24  # characters in a CSV field; the module's own limit of 128 Ki is less than a long document
 _PEEK = 1000  # rows of a JSONL file whose keys are its columns
 _BATCH = 256  # rows of a Parquet file decoded at once
-_UNDECODED = re.compile("[\udc80-\udcff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,24 +55,6 @@ class Table(ABC):
         """All rows; no more than these columns are needed (None: all)."""
 
 
-@contextlib.contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
-    """The bytes of a file, unpacked if it is gzipped."""
-    try:
-        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
-            yield cast(BinaryIO, file)
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise DataError(f"the compressed file is damaged: {error}", file=path) from error
-    except OSError as error:
-        raise DataError(f"cannot be read: {error.strerror or error}", file=path) from error
-
-
-def _lines(file: BinaryIO) -> Iterator[str]:
-    """Lines of UTF-8 text without the byte order mark; bytes that are not UTF-8 become lone surrogates."""
-    for number, line in enumerate(file):
-        yield line.decode("utf-8-sig" if number == 0 else "utf-8", errors="surrogateescape")
-
-
 class Delimited(Table):
     """CSV or TSV: the first row names the columns; fields are quoted as in RFC 4180, or not at all (`quotes`)."""
 
@@ -94,9 +73,9 @@ class Delimited(Table):
 
     def _fields(self) -> Generator[list[str] | str]:
         """The fields of each row, or what is wrong with them."""
-        with _opened(self.path) as file:
+        with text_lines(self.path) as lines:
             reader = csv.reader(
-                _lines(file),
+                lines,
                 delimiter=self.delimiter,
                 quoting=csv.QUOTE_MINIMAL if self.quotes else csv.QUOTE_NONE,
                 strict=True,
@@ -109,15 +88,22 @@ class Delimited(Table):
                 except StopIteration:
                     return
                 except csv.Error as error:
-                    hint = "; if quotes are plain characters in this file, read it with quotes=False (--no-quotes)"
-                    yield f"lines {first} to {reader.line_num}: {error}{hint if self.quotes else ''}"
+                    yield f"lines {first} to {reader.line_num}: {self._problem(error)}"
                     continue
                 finally:
                     csv.field_size_limit(limit)
-                if _UNDECODED.search("".join(fields)):
-                    yield f"line {first}: bytes that are not UTF-8; save the file as UTF-8"
+                if undecoded("".join(fields)):
+                    yield f"line {first}: {NOT_UTF8}"
                 elif fields:
                     yield fields
+
+    def _problem(self, error: csv.Error) -> str:
+        """What the csv module says, in words that fit a file."""
+        if "new-line character" in str(error):
+            return "a carriage return stands in a field without quotes"
+        large = f"a field has more than {_FIELD:,} characters" if "field limit" in str(error) else str(error)
+        hint = "; if quotes are plain characters in this file, read it with quotes=False (--no-quotes)"
+        return large + (hint if self.quotes else "")
 
     def rows(self, columns: Collection[str] | None = None) -> Iterator[Record]:
         wanted = [(place, name) for place, name in enumerate(self.columns) if columns is None or name in columns]
@@ -139,10 +125,10 @@ class Lines(Table):
         self.path, self.file = path, str(path)
 
     def rows(self, columns: Collection[str] | None = None) -> Iterator[Record]:  # noqa: ARG002
-        with _opened(self.path) as file:
-            for row, line in enumerate(_lines(file), start=1):
-                if _UNDECODED.search(line):
-                    yield Record(self.file, row, problem="bytes that are not UTF-8; save the file as UTF-8")
+        with text_lines(self.path) as lines:
+            for row, line in enumerate(lines, start=1):
+                if undecoded(line):
+                    yield Record(self.file, row, problem=NOT_UTF8)
                 elif line.strip():
                     yield Record(self.file, row, {"text": line.rstrip("\r\n")})
 
@@ -163,13 +149,16 @@ class JsonLines(Table):
         self.columns = tuple(names)
 
     def rows(self, columns: Collection[str] | None = None) -> Generator[Record]:
-        with _opened(self.path) as file:
-            for row, line in enumerate(file, start=1):
+        with text_lines(self.path) as lines:
+            for row, line in enumerate(lines, start=1):
                 if not line.strip():
+                    continue
+                if undecoded(line):
+                    yield Record(self.file, row, problem=NOT_UTF8)
                     continue
                 try:
                     values = json.loads(line)
-                except (ValueError, RecursionError) as error:  # not JSON, or not UTF-8
+                except (ValueError, RecursionError) as error:
                     yield Record(self.file, row, problem=f"not JSON: {error}")
                     continue
                 if isinstance(values, dict):

@@ -19,14 +19,17 @@ ROUNDING = 1e-6
 def backselect(
     model: Model, batch: Batch, targets: Tensor, *, erasure: Erasure = "delete", output: Output = "probability"
 ) -> Tensor:
-    """The round in which a token was taken away, 1 for the first, [B, T]; 0 for special tokens."""
+    """The round in which a token was taken away, 1 for the first, [B, T]; 0 for special tokens, NaN without outputs."""
     left = batch.content.clone()
     scores = torch.zeros(batch.ids.shape, device=batch.ids.device)
     everyone = torch.arange(len(batch), device=batch.ids.device)
+    broken = torch.zeros(len(batch), dtype=torch.bool, device=batch.ids.device)  # no order without all outputs
     for number in range(1, int(left.sum(-1).max()) + 1):
         rows, columns = torch.nonzero(left, as_tuple=True)
         drop = _without_one_more(batch, left, rows, columns)
         outcome = chosen(model, erased_logits(model, batch, rows, drop, erasure), targets[rows], output)
+        broken[rows[outcome.isnan()]] = True
+        outcome = outcome.nan_to_num()
         table = torch.full(left.shape, -torch.inf, device=outcome.device, dtype=outcome.dtype)
         table[rows, columns] = outcome
         # The last of equals goes first, so that ties leave the beginning of a text, as other rankings do. Equal up to
@@ -37,7 +40,7 @@ def backselect(
         going = left.any(-1)
         scores[everyone[going], least_missed[going]] = float(number)
         left[everyone[going], least_missed[going]] = False
-    return scores
+    return scores.masked_fill(broken[:, None] & batch.content, torch.nan)
 
 
 def _without_one_more(batch: Batch, left: Tensor, rows: Tensor, columns: Tensor) -> Callable[[Tensor], Tensor]:

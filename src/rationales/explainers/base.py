@@ -7,6 +7,8 @@ methods; a frozen dataclass on top of `Explainer` names its options and packs th
 from __future__ import annotations
 
 import dataclasses
+import math
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +18,7 @@ import torch
 from torch import Tensor
 
 from rationales import __version__
-from rationales.errors import InputError
+from rationales.errors import InputError, MissingCapability, QualityWarning
 from rationales.explanation import Explanation, Explanations, Provenance, Scores, Target
 from rationales.models import Batch, Model, demand, pick, predict, resolve_targets
 from rationales.registry import Registry, options_of
@@ -43,11 +45,13 @@ class Explainer(ABC):
     needs: ClassVar[type] = Model
 
     def __post_init__(self) -> None:
-        """Options with a fixed set of values have one of them, and seeds are not negative."""
+        """Options with a fixed set of values have one of them, numbers are finite, and seeds are not negative."""
         for option in options_of(type(self)):
             given, allowed = getattr(self, option.name), get_args(option.type)
             if get_origin(option.type) is Literal and given not in allowed:
                 raise InputError(f"{option.name} must be one of {', '.join(map(str, allowed))}; got {given!r}")
+            if isinstance(given, float) and not math.isfinite(given):
+                raise InputError(f"{option.name} must be a finite number, got {given}")
             if option.name == "seed" and given < 0:
                 raise InputError(f"seed must not be negative, got {given}")
 
@@ -64,6 +68,17 @@ class Explainer(ABC):
         self, model: Model, batch: Batch, targets: int | str | Sequence[int] | Tensor | None = None
     ) -> Explanations:
         """Explain every row of a batch that `model.encode` made."""
+        try:
+            return self._explained(model, batch, targets)
+        except MissingCapability as error:
+            others = [name for name, cls in explainers.items() if self.needs not in cls.needs.__mro__]
+            working = ", ".join(name for name in others if isinstance(model, explainers[name].needs))
+            hint = f". Methods that work on it: {working}" if working else ""
+            raise MissingCapability(f"{str(error).rstrip('.')}{hint}") from error
+
+    def _explained(
+        self, model: Model, batch: Batch, targets: int | str | Sequence[int] | Tensor | None
+    ) -> Explanations:
         demand(model, self.needs, self.name)
         if len(batch.sources) != len(batch):
             raise InputError("this batch does not know its texts; explain a batch made by model.encode")
@@ -71,10 +86,26 @@ class Explainer(ABC):
             with torch.no_grad():
                 logits = predict(model, batch)
             chosen = logits.argmax(-1) if targets is None else resolve_targets(model, batch, targets)
-            scores = pick(model.probabilities(logits), chosen)
-            result = self.attribute(model, batch, chosen)
-        found = result if isinstance(result, Attribution) else Attribution(result)
+            probabilities = model.probabilities(logits)
+            scores = pick(probabilities, chosen)
+            answered = probabilities.isfinite().all(-1)
+            found = self._attributed(model, batch, chosen, answered)
+        _warn_of_gaps(self.name, model, batch, answered, found)
+        if targets is None:
+            chosen = chosen.masked_fill(~answered, -1)  # nothing is predicted, and not the first class
         return self._packed(model, batch, chosen, scores, found)
+
+    def _attributed(self, model: Model, batch: Batch, targets: Tensor, answered: Tensor) -> Attribution:
+        """What `attribute` says of the texts that the model answered with numbers; NaN for the others."""
+        rows = torch.nonzero(answered).flatten()
+        if not len(rows):
+            return Attribution(torch.full(batch.ids.shape, torch.nan))
+        if len(rows) < len(batch):
+            sources = tuple(batch.sources[row] for row in rows.tolist())
+            part = dataclasses.replace(batch.take(rows), sources=sources)
+            return _spread(self._attributed(model, part, targets[rows], answered[rows]), rows, len(batch))
+        result = self.attribute(model, batch, targets)
+        return result if isinstance(result, Attribution) else Attribution(result)
 
     def _packed(self, model: Model, batch: Batch, targets: Tensor, scores: Tensor, found: Attribution) -> Explanations:
         params = dataclasses.asdict(self)  # type: ignore[call-overload]
@@ -88,7 +119,7 @@ class Explainer(ABC):
                 source.example.id,
                 source.example.texts,
                 source.tokens,
-                Target(index, model.labels[index], score),
+                Target(index, model.labels[index] if index >= 0 else "", score),
                 Scores(values[row], None if errors is None else errors[row]),
                 provenance,
                 {name: check[row] for name, check in checks.items()},
@@ -97,3 +128,38 @@ class Explainer(ABC):
                 zip(batch.sources, targets.tolist(), scores.double().tolist(), strict=True)
             )
         )
+
+
+def _spread(found: Attribution, rows: Tensor, size: int) -> Attribution:
+    """What was found of some rows in its place among `size` of them, NaN elsewhere."""
+
+    def spread(values: Tensor) -> Tensor:
+        wide = torch.full((size, *values.shape[1:]), torch.nan, device=values.device, dtype=torch.float64)
+        wide[rows.to(values.device)] = values.detach().double()
+        return wide
+
+    error = None if found.standard_error is None else spread(found.standard_error)
+    return Attribution(spread(found.values), error, {name: spread(check) for name, check in found.checks.items()})
+
+
+def _warn_of_gaps(method: str, model: Model, batch: Batch, answered: Tensor, found: Attribution) -> None:
+    """Say of which texts there are no finite scores, and whether that is the model's fault."""
+    finite = (found.values.detach().cpu().isfinite() | ~batch.keep.cpu()).all(-1)
+    silent, undefined = ~answered.cpu(), answered.cpu() & ~finite
+    if silent.any():
+        warnings.warn(
+            f"{model.name} answers NaN or infinity to {_named(batch, silent)}; nothing is predicted there, and all "
+            "scores are NaN. Look at its weights, or use a higher precision",
+            QualityWarning,
+            stacklevel=4,
+        )
+    if undefined.any():
+        warnings.warn(
+            f"{method}: not all scores of {_named(batch, undefined)} are finite", QualityWarning, stacklevel=4
+        )
+
+
+def _named(batch: Batch, which: Tensor) -> str:
+    """How many texts, and the first of them by their ids."""
+    ids = [repr(source.example.id) for source, chosen in zip(batch.sources, which.tolist(), strict=True) if chosen]
+    return f"{len(ids)} of {len(batch)} texts ({', '.join(ids[:3])}{', …' if len(ids) > 3 else ''})"

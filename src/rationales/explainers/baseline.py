@@ -30,9 +30,14 @@ def ends(model: Differentiable, part: Batch, kind: Baseline, *, create_graph: bo
     return (embeddings, reference) if create_graph else (embeddings.detach(), reference.detach())
 
 
+def scale_of(wanted: Tensor) -> Tensor:
+    """What a gap is measured against: |wanted|, but 0.01 at least: an output that hardly moves has no direction."""
+    return wanted.abs().clamp(min=0.01)
+
+
 def relative_gap(found: Tensor, wanted: Tensor) -> Tensor:
-    """|found - wanted| / |wanted|, with 0.01 as the least denominator: an output that hardly moves has no direction."""
-    return (found - wanted).abs() / wanted.abs().clamp(min=0.01)
+    """|found - wanted| in units of `scale_of(wanted)`."""
+    return (found - wanted).abs() / scale_of(wanted)
 
 
 def warn_of_gaps(method: str, gaps: Tensor, tolerance: float, advice: str) -> None:

@@ -17,17 +17,24 @@ from rationales.registry import option
 Norm: TypeAlias = Literal["l2", "mean"]
 
 
-def embedding_gradient(
+def output_and_gradient(
     model: Differentiable, part: Batch, targets: Tensor, point: Tensor, *, create_graph: bool = False
-) -> Tensor:
-    """∂f_y/∂e at the embeddings `point`, [n, T, d]."""
+) -> tuple[Tensor, Tensor]:
+    """f_y [n] and ∂f_y/∂e [n, T, d] at the embeddings `point`."""
     # Fused attention kernels have no second derivative.
     with torch.enable_grad(), sdpa_kernel(SDPBackend.MATH) if create_graph else nullcontext():
         if not (create_graph and point.requires_grad):
             point = point.detach().requires_grad_()
-        output = pick(model.logits_from(point, part), targets).sum()
-        (gradient,) = torch.autograd.grad(output, point, create_graph=create_graph)
-    return gradient
+        output = pick(model.logits_from(point, part), targets)
+        (gradient,) = torch.autograd.grad(output.sum(), point, create_graph=create_graph)
+    return output, gradient
+
+
+def embedding_gradient(
+    model: Differentiable, part: Batch, targets: Tensor, point: Tensor, *, create_graph: bool = False
+) -> Tensor:
+    """∂f_y/∂e at the embeddings `point`, [n, T, d]."""
+    return output_and_gradient(model, part, targets, point, create_graph=create_graph)[1]
 
 
 def reduced(vectors: Tensor, norm: Norm) -> Tensor:

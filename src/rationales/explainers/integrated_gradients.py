@@ -2,34 +2,123 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cache
-from typing import ClassVar, Literal
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar, Literal, NamedTuple, TypeAlias
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from rationales.errors import InputError
 from rationales.explainers.base import Attribution, Explainer, explainers
-from rationales.explainers.baseline import Baseline, baseline_embeddings, ends, relative_gap, warn_of_gaps
-from rationales.explainers.gradient import embedding_gradient
+from rationales.explainers.baseline import Baseline, baseline_embeddings, ends, relative_gap, scale_of, warn_of_gaps
+from rationales.explainers.gradient import output_and_gradient
+from rationales.explainers.quadrature import Points, adaptive_points, gauss_points
 from rationales.models import Batch, Differentiable, over, over_rows, pick
 from rationales.registry import option
 
-PLAIN, GRADE = 100, 8
-"""Where more than so many steps are needed and doubling them helps little, nodes are graded; see `gauss_legendre`."""
+Rule: TypeAlias = Literal["adaptive", "gauss"]
+Aggregate: TypeAlias = Literal["sum", "l2"]
 
 
-@cache
-def gauss_legendre(steps: int, grade: int = 1) -> tuple[Tensor, Tensor]:
-    """Nodes and weights of the quadrature on [0, 1], float64, [steps] each.
+@dataclass(frozen=True, eq=False)
+class Way:
+    """The ways of a batch from the reference input to the text, and what can be seen along them."""
 
-    With a grade p > 1 they are those of a = xᵖ, which crowd near 0: models that normalise by size change fastest there.
-    """
-    nodes, weights = np.polynomial.legendre.leggauss(steps)
-    nodes, weights = (nodes + 1) / 2, weights / 2
-    return torch.from_numpy(nodes**grade), torch.from_numpy(weights * grade * nodes ** (grade - 1))
+    model: Differentiable
+    batch: Batch
+    targets: Tensor
+    baseline: Baseline
+    create_graph: bool = False
+
+    @cached_property
+    def ends(self) -> Tensor:
+        """f_y of the reference input and of the text, [B, 2]."""
+
+        def compute(part: Batch, rows: Tensor) -> Tensor:
+            both = baseline_embeddings(self.model, part, self.baseline), self.model.embed(part)
+            return torch.stack([pick(self.model.logits_from(end, part), self.targets[rows]) for end in both], 1)
+
+        with torch.no_grad():
+            return over_rows(self.model, self.batch, compute)
+
+    @property
+    def change(self) -> Tensor:
+        """f_y(text) - f_y(baseline), what a complete attribution adds up to, [B]."""
+        return self.ends[:, 1] - self.ends[:, 0]
+
+    def products(self, part: Batch, rows: Tensor, where: Tensor) -> tuple[Tensor, Tensor]:
+        """f_y [n] at points [n] of these rows, which are `part`, and (e - e⁰) ∂f_y/∂e there, [n, T, d]."""
+        embeddings, reference = ends(self.model, part, self.baseline, create_graph=self.create_graph)
+        whole = embeddings - reference
+        point = reference + where.to(embeddings)[:, None, None] * whole
+        targets = self.targets[rows]
+        output, slopes = output_and_gradient(self.model, part, targets, point, create_graph=self.create_graph)
+        return output, whole * slopes
+
+    def look(self, rows: Tensor, where: Tensor) -> tuple[Tensor, Tensor]:
+        """f_y [N] at points [N] of the rows [N], and Σ_d (e - e⁰) ∂f_y/∂e there, [N, T]."""
+        outputs = torch.zeros(len(rows), device=rows.device, dtype=torch.float64)
+
+        def compute(part: Batch, numbers: Tensor) -> Tensor:
+            output, products = self.products(part, rows[numbers], where[numbers])
+            outputs[numbers] = output.detach().double()
+            return products.sum(-1)
+
+        values = over(self.model, self.batch, rows, compute, tokens=True)
+        return outputs, values
+
+    def integral(self, points: Points, values: Tensor | None = None) -> Tensor:
+        """What `look` shows at these points (`values` [N, T], if that is known), weighted and added up, [B, T]."""
+        if values is None:
+            _, values = self.look(points.rows, points.where)
+        weighted = values * points.weights.to(values)[:, None]
+        total = torch.zeros(self.batch.ids.shape, device=values.device, dtype=values.dtype)
+        for having, here in points.in_turn(torch.arange(len(total), device=total.device)):
+            total = total.index_add(0, having, weighted[here])
+        return total
+
+    def components(self, points: Points) -> Tensor:
+        """The integral of each dimension, [B, T, d]. Points go one after another, so that only their sum is kept."""
+
+        def compute(part: Batch, rows: Tensor) -> Tensor:
+            total = torch.zeros_like(self.model.embed(part))
+            for having, here in points.in_turn(rows):
+                _, products = self.products(part.take(having), rows[having], points.where[here])
+                total = total.index_add(0, having, products * points.weights[here].to(products)[:, None, None])
+            return total
+
+        return over_rows(self.model, self.batch, compute, tokens=True)
+
+
+def difference(model: Differentiable, batch: Batch, targets: Tensor, baseline: Baseline) -> Tensor:
+    """f_y(text) - f_y(baseline), what a complete attribution adds up to, [B]."""
+    return Way(model, batch, targets, baseline).change
+
+
+class _Integrated(NamedTuple):
+    """Scores [B, T], what they add up to before any norm is taken [B], and the points they are from."""
+
+    scores: Tensor
+    added: Tensor
+    points: Points
+
+
+def _integrated(
+    way: Way, steps: int, tolerance: float, max_steps: int, rule: Rule, aggregate: Aggregate
+) -> _Integrated:
+    values = None
+    if rule == "gauss":
+        points = gauss_points(len(way.batch), steps, way.batch.ids.device)
+    else:
+        plain = replace(way, create_graph=False) if way.create_graph else way
+        allowed = tolerance * scale_of(plain.change)
+        points, values = adaptive_points(plain.look, plain.ends, allowed, steps=steps, most=max_steps)
+    if aggregate == "l2":
+        components = way.components(points)
+        return _Integrated(components.norm(dim=-1), components.sum((1, 2)), points)
+    scores = way.integral(points, None if way.create_graph else values)
+    return _Integrated(scores, scores.sum(-1), points)
 
 
 def integrated_gradients(
@@ -37,134 +126,51 @@ def integrated_gradients(
     batch: Batch,
     targets: Tensor,
     *,
-    steps: int = 50,
+    steps: int = 8,
+    tolerance: float = 0.01,
+    max_steps: int = 400,
+    rule: Rule = "adaptive",
     baseline: Baseline = "zero",
-    aggregate: Literal["sum", "l2"] = "sum",
-    grade: int = 1,
+    aggregate: Aggregate = "sum",
     create_graph: bool = False,
 ) -> Tensor:
     """Σ_d (e - e⁰) ∫₀¹ ∂f_y/∂e (e⁰ + a (e - e⁰)) da or its ℓ2 norm over d, [B, T]; see `IntegratedGradients`."""
-    if aggregate == "l2":
-        norms: Tensor = _components(model, batch, targets, steps, baseline, grade, create_graph).norm(dim=-1)
-        return norms
-    nodes, weights = (tensor.to(batch.ids.device) for tensor in gauss_legendre(steps, grade))
-
-    def compute(part: Batch, numbers: Tensor) -> Tensor:
-        slopes, way = _slopes(model, part, targets[numbers // steps], nodes[numbers % steps], baseline, create_graph)
-        return (way * slopes).sum(-1) * weights[numbers % steps].to(slopes).unsqueeze(-1)
-
-    rows = torch.arange(len(batch)).repeat_interleave(steps)
-    return over(model, batch, rows, compute, tokens=True).view(len(batch), steps, -1).sum(1)
-
-
-def _components(
-    model: Differentiable,
-    batch: Batch,
-    targets: Tensor,
-    steps: int,
-    baseline: Baseline,
-    grade: int,
-    create_graph: bool = False,
-) -> Tensor:
-    """The integral of each dimension, [B, T, d]. Steps go one after another, so that only their sum is kept."""
-
-    def compute(part: Batch, rows: Tensor) -> Tensor:
-        total = torch.zeros_like(model.embed(part))
-        for node, weight in zip(*gauss_legendre(steps, grade), strict=True):
-            where = node.to(part.ids.device).expand(len(part))
-            slopes, way = _slopes(model, part, targets[rows], where, baseline, create_graph)
-            total = total + float(weight) * slopes * way
-        return total
-
-    return over_rows(model, batch, compute, tokens=True)
-
-
-def _slopes(
-    model: Differentiable, part: Batch, targets: Tensor, where: Tensor, baseline: Baseline, create_graph: bool
-) -> tuple[Tensor, Tensor]:
-    """The gradient at the given points of the way, and the way e - e⁰, [n, T, d] each."""
-    embeddings, reference = ends(model, part, baseline, create_graph=create_graph)
-    way = embeddings - reference
-    point = reference + where.to(embeddings)[:, None, None] * way
-    return embedding_gradient(model, part, targets, point, create_graph=create_graph), way
-
-
-def difference(model: Differentiable, batch: Batch, targets: Tensor, baseline: Baseline) -> Tensor:
-    """f_y(text) - f_y(baseline), what a complete attribution adds up to, [B]."""
-
-    def compute(part: Batch, rows: Tensor) -> Tensor:
-        reference = model.logits_from(baseline_embeddings(model, part, baseline), part)
-        return pick(model.logits_from(model.embed(part), part), targets[rows]) - pick(reference, targets[rows])
-
-    with torch.no_grad():
-        return over_rows(model, batch, compute)
+    way = Way(model, batch, targets, baseline, create_graph)
+    return _integrated(way, steps, tolerance, max_steps, rule, aggregate).scores
 
 
 @explainers("integrated_gradients")
 @dataclass(frozen=True)
 class IntegratedGradients(Explainer):
-    """Gradients added up on the way from an empty text to this one (`steps` forward and backward passes).
+    """Gradients added up on the way from an empty text to this one (a forward and a backward pass per point).
 
-    s_i = Σ_d (e_id - e⁰_id) ∫₀¹ ∂f_y/∂e_id (e⁰ + a (e - e⁰)) da, by Gauss-Legendre quadrature. Signed. The scores of
-    all tokens, special ones too, add up to f_y(text) - f_y(baseline); how far they miss it is recorded as
-    `completeness_error`, relative to that difference. Where it is above `tolerance`, the steps are doubled up to
-    `max_steps`, and where that helps little placed closer to the baseline; what still misses it is warned about.
-    `aggregate="l2"` gives ‖·‖₂ over d instead of the sum, unsigned.
-    Sundararajan et al. (2017).
+    s_i = Σ_d (e_id - e⁰_id) ∫₀¹ ∂f_y/∂e_id (e⁰ + a (e - e⁰)) da. Signed. The scores of all tokens, special ones too,
+    add up to f_y(text) - f_y(baseline), and those of each stretch of the way to the change on it. Each text begins with
+    `steps` points and gets more where a stretch does not add up, until the whole does to within `tolerance`, or
+    `max_steps` are taken. `rule="gauss"` takes `steps` Gauss-Legendre points and leaves it at that. How far the scores
+    are from adding up is recorded as `completeness_error`, relative to the difference, and warned about above
+    `tolerance`; the points that were taken as `steps`. `aggregate="l2"` gives ‖·‖₂ over d instead of the sum, unsigned,
+    in twice the time. Sundararajan et al. (2017).
     """
 
-    steps: int = option(50, "points on the way, to begin with")
-    tolerance: float = option(0.01, "completeness error above which more steps are taken")
+    steps: int = option(8, "points on the way, to begin with")
+    tolerance: float = option(0.01, "completeness error above which more points are taken")
     max_steps: int = option(400, "most points to take")
+    rule: Rule = option("adaptive", "points where they are needed, or gauss: as many Gauss-Legendre points as steps")
     baseline: Baseline = option("zero", "where the way starts: zero embeddings, or a text of mask or padding tokens")
-    aggregate: Literal["sum", "l2"] = option("sum", "signed sum over dimensions, or ℓ2 norm")
+    aggregate: Aggregate = option("sum", "signed sum over dimensions, or ℓ2 norm")
     needs: ClassVar[type] = Differentiable
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.steps < 1 or self.max_steps < self.steps:
+        if self.steps < 1 or (self.rule == "adaptive" and self.max_steps < self.steps):
             raise InputError(f"steps must lie in 1 … max_steps ({self.max_steps}), got {self.steps}")
 
     def attribute(self, model: Differentiable, batch: Batch, targets: Tensor) -> Attribution:  # type: ignore[override]
-        wanted = difference(model, batch, targets, self.baseline)
-        scores = torch.zeros(batch.ids.shape, device=wanted.device, dtype=wanted.dtype)
-        error = torch.full_like(wanted, torch.inf)
-        taken, graded, used = torch.zeros_like(wanted), torch.zeros_like(wanted).bool(), torch.zeros_like(wanted).bool()
-
-        def attempt(rows: Tensor, steps: int, grade: bool) -> None:
-            if not len(rows):
-                return
-            found, added = self._integrated(model, batch.take(rows), targets[rows], steps, GRADE if grade else 1)
-            gaps, before = relative_gap(added, wanted[rows]).to(error), error[rows]
-            better = (gaps < before) | before.isinf()
-            scores[rows[better]], error[rows[better]] = found[better].to(scores), gaps[better]
-            taken[rows], used[rows] = float(steps), grade
-            slow = ~(gaps < before / 2) & (2 * steps > PLAIN)  # then the other placing of the nodes may do better
-            graded[rows[slow]] = not grade
-
-        def missed() -> Tensor:
-            return torch.nonzero(~(error <= self.tolerance)).flatten()  # NaN counts as a miss
-
-        steps = self.steps
-        attempt(missed(), steps, False)
-        while steps < self.max_steps and len(todo := missed()):
-            steps = min(2 * steps, self.max_steps)
-            plain, other = todo[~graded[todo]], todo[graded[todo]]
-            attempt(plain, steps, False)
-            attempt(other, steps, True)
-        if steps > PLAIN:  # a last chance for those that had equal steps only
-            todo = missed()
-            attempt(todo[~used[todo]], steps, True)
-        advice = f"after {steps} steps; raise max_steps, change the baseline, or use a higher precision"
+        way = Way(model, batch, targets, self.baseline)
+        found = _integrated(way, self.steps, self.tolerance, self.max_steps, self.rule, self.aggregate)
+        error = relative_gap(found.added, way.change.to(found.added))
+        taken = torch.bincount(found.points.rows, minlength=len(batch))
+        advice = f"after {int(taken.max())} steps; raise max_steps, change the baseline, or use a higher precision"
         warn_of_gaps(self.name, error, self.tolerance, advice)
-        return Attribution(scores, checks={"completeness_error": error, "steps": taken})
-
-    def _integrated(
-        self, model: Differentiable, part: Batch, targets: Tensor, steps: int, grade: int
-    ) -> tuple[Tensor, Tensor]:
-        """Scores [n, T], and what they add up to before any norm is taken, [n]."""
-        if self.aggregate == "l2":
-            components = _components(model, part, targets, steps, self.baseline, grade)
-            return components.norm(dim=-1), components.sum((1, 2))
-        found = integrated_gradients(model, part, targets, steps=steps, baseline=self.baseline, grade=grade)
-        return found, found.sum(-1)
+        return Attribution(found.scores, checks={"completeness_error": error, "steps": taken})

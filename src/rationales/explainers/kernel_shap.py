@@ -1,18 +1,22 @@
-"""KernelSHAP, with Captum's sampling and our batches."""
+"""KernelSHAP: Shapley values by regression on subsets of the tokens."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from rationales.errors import InputError
 from rationales.explainers.base import Attribution, Explainer, explainers
-from rationales.explainers.surrogate import LeastSquares, captum_attr, explain_by_subsets
+from rationales.explainers.surrogate import explain_by_subsets
+from rationales.explanation.types import BoolArray, FloatArray
 from rationales.models import Batch, Erasure, Model, Output
 from rationales.registry import option
+
+CERTAIN = 1e6
+"""The weight of the empty and of the full text, whose kernel is infinite."""
 
 
 @explainers("kernel_shap")
@@ -35,15 +39,19 @@ class KernelShap(Explainer):
         if self.samples < 3:
             raise InputError(f"samples must be at least 3, got {self.samples}")
 
+    def draw(self, generator: np.random.Generator, tokens: int) -> tuple[BoolArray, FloatArray]:
+        """Subsets [samples, tokens], the empty and the full one first, and their weights [samples]."""
+        sizes = np.arange(1, tokens)
+        chances = 1 / (sizes * (tokens - sizes))  # the kernel, times the number of subsets of a size
+        drawn = generator.choice(sizes, self.samples - 2, p=chances / chances.sum())
+        ranks = generator.random((self.samples - 2, tokens)).argsort(-1).argsort(-1)
+        subsets = np.concatenate([np.zeros((1, tokens)), np.ones((1, tokens)), ranks < drawn[:, None]]).astype(np.bool_)
+        weights = np.ones(self.samples)
+        weights[:2] = CERTAIN
+        return subsets, weights
+
     def attribute(self, model: Model, batch: Batch, targets: Tensor) -> Attribution:
-        captum = captum_attr("kernel_shap")
-
-        def fit(evaluate: Callable[[Tensor], Tensor], ones: Tensor, surrogate: LeastSquares) -> None:
-            method = captum.KernelShap(evaluate)
-            method.interpretable_model = surrogate
-            method.attribute(ones, n_samples=self.samples, perturbations_per_eval=self.samples)
-
         with torch.no_grad():
             return explain_by_subsets(
-                model, batch, targets, fit, ridge=0.0, erasure=self.erasure, output=self.output, seed=self.seed
+                model, batch, targets, self.draw, ridge=0.0, erasure=self.erasure, output=self.output, seed=self.seed
             )

@@ -1,16 +1,17 @@
-"""LIME, with Captum's sampling and our batches."""
+"""LIME: a linear model of what the model does on subsets of the tokens."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from rationales.errors import InputError
 from rationales.explainers.base import Attribution, Explainer, explainers
-from rationales.explainers.surrogate import LeastSquares, captum_attr, explain_by_subsets
+from rationales.explainers.surrogate import explain_by_subsets
+from rationales.explanation.types import BoolArray, FloatArray
 from rationales.models import Batch, Erasure, Model, Output
 from rationales.registry import option
 
@@ -39,23 +40,19 @@ class Lime(Explainer):
                 f"got {self.samples}, {self.width} and {self.ridge}"
             )
 
+    def draw(self, generator: np.random.Generator, tokens: int) -> tuple[BoolArray, FloatArray]:
+        """Subsets [samples, tokens] and how near they are to the whole text, [samples]."""
+        subsets = generator.random((self.samples, tokens)) < 0.5
+        distance = 1 - np.sqrt(subsets.mean(-1))  # the cosine of a 0/1 vector with all ones is the root of its mean
+        return subsets, np.exp(-(distance**2) / self.width**2)
+
     def attribute(self, model: Model, batch: Batch, targets: Tensor) -> Attribution:
-        captum = captum_attr("lime")
-
-        def near(_original: Tensor, _changed: Tensor, subset: Tensor, **_: object) -> Tensor:
-            distance = 1 - (subset.double().sum() / subset.numel()).sqrt()  # cosine of 0/1 vectors with all ones
-            return torch.exp(-(distance**2) / self.width**2)
-
-        def fit(evaluate: Callable[[Tensor], Tensor], ones: Tensor, surrogate: LeastSquares) -> None:
-            method = captum.Lime(evaluate, interpretable_model=surrogate, similarity_func=near)
-            method.attribute(ones, n_samples=self.samples, perturbations_per_eval=self.samples)
-
         with torch.no_grad():
             return explain_by_subsets(
                 model,
                 batch,
                 targets,
-                fit,
+                self.draw,
                 ridge=self.ridge,
                 erasure=self.erasure,
                 output=self.output,

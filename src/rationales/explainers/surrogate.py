@@ -1,101 +1,77 @@
 """Linear surrogates on random subsets of tokens: what LIME and KernelSHAP share.
 
-Captum draws the subsets and weighs them; the packer evaluates them; a weighted least-squares fit gives the
-coefficients together with their standard errors.
+The subsets of all texts go through the packer together; a weighted least-squares fit for each text gives the
+coefficients with their standard errors.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import ModuleType
-from typing import Any
+from typing import TypeAlias
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from rationales.errors import require
 from rationales.explainers.base import Attribution
+from rationales.explanation.types import BoolArray, FloatArray
 from rationales.models import Batch, Erasure, Model, Output, chosen, erased_logits
 
-
-def captum_attr(purpose: str) -> ModuleType:
-    """Captum's attribution package, or an error that says how to get it."""
-    require("sklearn", extra="captum", purpose=purpose)
-    return require("captum.attr", extra="captum", purpose=purpose)
-
-
-class LeastSquares:
-    """Weighted ridge regression with an intercept, as Captum's interpretable models are called.
-
-    β = (XᵀWX + λI)⁻¹ XᵀWy, the intercept unpenalised; standard errors are robust to unequal variance (sandwich).
-    """
-
-    def __init__(self, ridge: float) -> None:
-        self.ridge = ridge
-        self.coefficients = self.standard_error = torch.empty(0)
-
-    def fit(self, train_data: Any, **_: Any) -> None:
-        samples, outputs, weights = (torch.cat(column).cpu().double() for column in zip(*train_data, strict=True))
-        outputs, weights = outputs.flatten(), weights.flatten()
-        design = torch.cat([samples, torch.ones(len(samples), 1, dtype=torch.float64)], 1)
-        penalty = torch.full((design.shape[1],), self.ridge, dtype=torch.float64)
-        penalty[-1] = 0.0
-        inverse = torch.linalg.pinv(design.T @ (weights[:, None] * design) + torch.diag(penalty), hermitian=True)
-        solution = inverse @ (design.T @ (weights * outputs))
-        residuals = outputs - design @ solution
-        freedom = len(outputs) / max(len(outputs) - design.shape[1], 1)
-        influence = inverse @ (design * (weights * residuals)[:, None]).T
-        self.coefficients = solution[:-1]
-        self.standard_error = (influence.square().sum(1) * freedom).sqrt()[:-1]
-        if len(outputs) <= design.shape[1]:  # as many samples as unknowns: nothing is left to tell the spread by
-            self.standard_error = torch.full_like(self.coefficients, torch.nan)
-
-    def representation(self) -> Tensor:
-        return self.coefficients[None]
+Draw: TypeAlias = Callable[[np.random.Generator, int], tuple[BoolArray, FloatArray]]
+"""A generator and a number of tokens n → subsets [k, n], True for a token that is there, and their weights [k]."""
 
 
 def explain_by_subsets(
     model: Model,
     batch: Batch,
     targets: Tensor,
-    fit: Callable[[Callable[[Tensor], Tensor], Tensor, LeastSquares], None],
+    draw: Draw,
     *,
     ridge: float,
     erasure: Erasure,
     output: Output,
     seed: int,
 ) -> Attribution:
-    """Fit a surrogate to each row. `fit(evaluate, ones, surrogate)` draws subsets of `ones` [1, n] and fits it."""
+    """Fit a surrogate to the output on subsets of each row's tokens; its coefficients are their scores."""
+    content = batch.content.cpu()
+    drawn = [
+        # of one token there is nothing to draw: it is there, or it is not
+        draw(generator, number) if number > 1 else (np.eye(2, number, dtype=np.bool_), np.ones(2))
+        for generator, number in zip(batch.generators(seed), content.sum(-1).tolist(), strict=True)
+    ]
+    sizes = torch.tensor([len(weights) for _, weights in drawn])
+    rows = torch.arange(len(batch)).repeat_interleave(sizes)
+    drop = torch.zeros(len(rows), batch.width, dtype=torch.bool)
+    for own, (subsets, _), place in zip(content, drawn, drop.split(sizes.tolist()), strict=True):
+        place[:, own] = ~torch.from_numpy(subsets)
+    rows = rows.to(batch.ids.device)
+    logits = erased_logits(model, batch, rows, drop.to(batch.ids.device), erasure)
+    outputs = chosen(model, logits, targets[rows], output).double().cpu()
     values = torch.zeros(batch.ids.shape, dtype=torch.float64)
     errors = torch.zeros_like(values)
-    for row, generator in enumerate(batch.generators(seed)):
-        columns = torch.nonzero(batch.content[row]).flatten()
-        if not len(columns):
-            continue
-        evaluate = _evaluator(model, batch, targets, row, columns, erasure, output)
-        if len(columns) == 1:  # nothing to sample: there is the token, or there is not
-            outcome = evaluate(torch.tensor([[1.0], [0.0]]))
-            values[row, columns.cpu()] = float(outcome[0] - outcome[1])
-            continue
-        surrogate = LeastSquares(ridge)
-        with torch.random.fork_rng(devices=[]):  # Captum draws from the global generator
-            torch.default_generator.manual_seed(int(generator.integers(2**63)))  # and leaves other devices' alone
-            fit(evaluate, torch.ones(1, len(columns)), surrogate)
-        values[row, columns.cpu()] = surrogate.coefficients
-        errors[row, columns.cpu()] = surrogate.standard_error
+    fits = zip(content, drawn, outputs.split(sizes.tolist()), strict=True)
+    for row, (own, (subsets, weights), seen) in enumerate(fits):
+        if int(own.sum()) == 1:
+            values[row, own] = seen[0] - seen[1]
+        elif own.any():
+            fit = least_squares(torch.from_numpy(subsets).double(), seen, torch.from_numpy(weights), ridge)
+            values[row, own], errors[row, own] = fit
     return Attribution(values.to(batch.ids.device), errors.to(batch.ids.device))
 
 
-def _evaluator(
-    model: Model, batch: Batch, targets: Tensor, row: int, columns: Tensor, erasure: Erasure, output: Output
-) -> Callable[[Tensor], Tensor]:
-    """Subsets [n, tokens] of one row's tokens → the output for each, [n]."""
+def least_squares(samples: Tensor, outputs: Tensor, weights: Tensor, ridge: float) -> tuple[Tensor, Tensor]:
+    """Weighted ridge regression with an intercept, on [k, n], [k] and [k]: coefficients and standard errors, [n] each.
 
-    def evaluate(subsets: Tensor) -> Tensor:
-        rows = torch.full((len(subsets),), row, device=batch.ids.device)
-        drop = torch.zeros(len(subsets), batch.width, dtype=torch.bool, device=batch.ids.device)
-        drop[:, columns] = subsets.to(batch.ids.device) == 0
-        logits = erased_logits(model, batch, rows, drop, erasure)
-        return chosen(model, logits, targets[rows], output).double().cpu()
-
-    return evaluate
+    β = (XᵀWX + λI)⁻¹ XᵀWy, the intercept unpenalised; standard errors are robust to unequal variance (sandwich), and
+    NaN where there are no more samples than unknowns.
+    """
+    design = torch.cat([samples, torch.ones(len(samples), 1, dtype=torch.float64)], 1)
+    penalty = torch.full((design.shape[1],), ridge, dtype=torch.float64)
+    penalty[-1] = 0.0
+    inverse = torch.linalg.pinv(design.T @ (weights[:, None] * design) + torch.diag(penalty), hermitian=True)
+    solution = inverse @ (design.T @ (weights * outputs))
+    if len(outputs) <= len(solution):  # nothing is left to tell the spread by
+        return solution[:-1], torch.full_like(solution[:-1], torch.nan)
+    influence = inverse @ (design * (weights * (outputs - design @ solution))[:, None]).T
+    spread = influence.square().sum(1) * len(outputs) / (len(outputs) - len(solution))
+    return solution[:-1], spread.sqrt()[:-1]

@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rationales.errors import FileFormatError, FileVersionError, InputError
+from rationales.errors import FileFormatError, FileVersionError, InputError, WriteError
 from rationales.explanation.columns import REPEATING, SCHEMA, decode, dump_params, encode
 from rationales.explanation.types import Alignment, Explanation, Sentence
 
@@ -33,6 +33,9 @@ _VERSION_KEY, _WRITER_KEY = b"rationales.schema_version", b"rationales.version"
 ROWS_PER_GROUP = 512
 CELLS_PER_GROUP = 20_000  # tokens and numbers: a MB or so, however long the texts
 GROUPS_IN_MEMORY = 2
+
+_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""What a full disk, a user's quota, a limit on the size of files and a broken disk give."""
 
 
 def package_version() -> str:
@@ -67,14 +70,39 @@ def existing(path: Path | str) -> Path:
 @contextmanager
 def replacing(path: Path | str) -> Iterator[Path]:
     """A temporary name beside `path`: it takes the place of `path` when the block ends well, else it is removed."""
-    path = Path(os.path.realpath(path))  # a link stays a link, and what it points to is replaced
-    if path.is_dir():
-        raise InputError(f"{path} is a directory; give the name of a file to write")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    try:
+    with _beside(path) as (place, beside):
         yield beside
-        beside.replace(path)
+        beside.replace(place)
+
+
+def check_writable(path: Path | str) -> None:
+    """Raise what writing to `path` would raise; better to hear it before hours are spent on what goes there."""
+    with _beside(path):
+        pass
+
+
+@contextmanager
+def _beside(path: Path | str) -> Iterator[tuple[Path, Path]]:
+    """Where `path` really is, and a temporary file beside it that is gone when the block ends."""
+    path = Path(os.path.realpath(path))  # a link stays a link, and what it points to is replaced
+    beside = path.with_name(f".{path.name[:50]}.{secrets.token_hex(4)}.tmp")  # a file's name has at most 255 bytes
+    try:
+        if path.is_dir():
+            raise InputError(f"{path} is a directory; give the name of a file to write")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside.touch()
+    except OSError as error:
+        wrong = next((place for place in path.parents if place.exists() and not place.is_dir()), None)
+        reason = str(error.strerror) if wrong is None else f"{wrong} is not a directory"
+        raise WriteError(f"{path} cannot be written: {reason}") from error
+    try:
+        yield path, beside
+    except OSError as error:  # others may come from what is to be written, and say themselves what they are
+        if error.errno not in _DISK:
+            raise
+        raise WriteError(
+            f"{path} could not be written: {os.strerror(error.errno)}. What was there before is as it was"
+        ) from error
     finally:
         beside.unlink(missing_ok=True)
 

@@ -174,7 +174,7 @@ def above(explanation: Explanation, threshold: float) -> Explanation:
 def normalised(explanation: Explanation, how: Literal["sum", "max"] = "sum") -> Explanation:
     """Scores divided by the sum or the maximum of their absolute values over content tokens; signs stay.
 
-    Special tokens get 0. All-zero scores stay zero.
+    Special tokens get 0. All-zero scores stay zero; an infinite one, which nothing can be a share of, becomes NaN.
     """
     if how not in ("sum", "max"):
         raise InputError(f"how must be sum or max, got {how!r}")
@@ -185,7 +185,8 @@ def normalised(explanation: Explanation, how: Literal["sum", "max"] = "sum") -> 
     error = explanation.body.standard_error
     if size == 0:
         return explanation.with_body(Scores(values, error))
-    return explanation.with_body(Scores(values / size, None if error is None else error / size))
+    with np.errstate(invalid="ignore"):
+        return explanation.with_body(Scores(values / size, None if error is None else error / size))
 
 
 def projected(explanation: Explanation, tokens: Sequence[Token]) -> Explanation:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from transformers import AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils import logging as transformers_logging
 
-from rationales.errors import InputError, ModelError
+from rationales.errors import InputError, ModelError, RationalesError
 
 
 @contextmanager
@@ -29,13 +30,72 @@ def quiet_transformers(*, bars: bool = False) -> Iterator[None]:
             transformers_logging.enable_progress_bar()
 
 
-def check_source(source: str | Path) -> None:
-    """A path that leads nowhere is no hub name; say so before the hub is asked."""
-    if not Path(source).exists() and (Path(source).is_absolute() or str(source).startswith((".", "~"))):
-        raise ModelError(f"there is no directory {source}")
+@contextmanager
+def loading(source: str | Path, what: str = "classifier") -> Iterator[None]:
+    """Quiet inside; whatever goes wrong there means that the model cannot be loaded, and is said in one sentence."""
+    try:
+        _check_directory(str(source))
+        with quiet_transformers(bars=not Path(source).is_dir()):  # a download may be worth watching
+            yield
+    except RationalesError:
+        raise
+    except Exception as error:  # absent, damaged, of another shape: there is no end of kinds
+        if "trust_remote_code" in str(error):
+            raise untrusted(source) from error
+        reason = str(error) if " " in str(error) else repr(error)
+        damaged = "its weights are damaged: " if isinstance(error, SafetensorError) else ""
+        raise ModelError(f"no {what} could be loaded from {source}: {damaged}{reason}") from error
 
 
-def load_tokenizer(source: str | Path, **options: Any) -> PreTrainedTokenizerBase:
+def _check_directory(source: str) -> None:
+    """Say what a path is that holds no model, before Transformers or the hub are asked."""
+    path = Path(source)
+    if not path.exists():
+        if path.is_absolute() or source.startswith((".", "~")):  # no hub name
+            raise ValueError(f"there is no directory {source}")
+        return
+    if not path.is_dir():
+        raise ValueError("it is a file; give the directory of the model")
+    if not any((path / name).exists() for name in ("config.json", "adapter_config.json")):
+        raise ValueError("it holds no config.json; give a directory that save_pretrained or rationales train wrote")
+    pickles = sorted(file.name for ending in ("*.bin", "*.pt", "*.pth") for file in path.glob(ending))
+    if pickles and not any(path.glob("*.safetensors")):
+        raise ValueError(
+            f"its weights are in {pickles[0]}, a pickle, which could run code. Save them as safetensors: load the "
+            "model with Transformers and call its save_pretrained"
+        )
+
+
+def check_shapes(report: Mapping[str, Any], inside: str = "") -> None:
+    """Refuse weights whose shapes are not those of the config, for names that begin with `inside`.
+
+    `report` is Transformers' `loading_info`. Random numbers would take their place.
+    """
+    for name, found, wanted in sorted(report["mismatched_keys"]):
+        if name.startswith(inside):
+            raise ValueError(
+                f"its config and its weights do not go together; {name} should be {list(wanted)} and is {list(found)}"
+            )
+
+
+def check_complete(report: Mapping[str, Any]) -> None:
+    """Refuse a model that lacks weights, for which random numbers would stand."""
+    if missing := sorted(report["missing_keys"]):
+        raise ValueError(
+            f"it lacks {len(missing)} of its weights, such as {missing[0]}; a model that was never trained to classify "
+            "is an --encoder for rationales train classifier"
+        )
+
+
+def untrusted(source: str | Path) -> ModelError:
+    """What to tell a user whose model would have to run its own code."""
+    return ModelError(
+        f"{source} brings code of its own, which is not run unless you trust it. If you do, load it in Python with "
+        f"TransformersClassifier.from_pretrained({str(source)!r}, trust_remote_code=True)"
+    )
+
+
+def load_tokenizer(source: str | Path, *, trust_remote_code: bool = False, **options: Any) -> PreTrainedTokenizerBase:
     """The tokenizer of a directory or hub name.
 
     For a directory without one Transformers would make up a tokenizer that knows no word.
@@ -43,7 +103,14 @@ def load_tokenizer(source: str | Path, **options: Any) -> PreTrainedTokenizerBas
     files = ("tokenizer*", "vocab*", "*.model", "*.tiktoken", "tekken.json")
     if Path(source).is_dir() and not any(next(Path(source).glob(name), None) for name in files):
         raise ModelError(f"{source} holds a model but no tokenizer; save its tokenizer there or pass one")
-    tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(source, **options)
+    try:
+        tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(
+            source, trust_remote_code=trust_remote_code, **options
+        )
+    except Exception as error:  # a damaged file gives whatever comes up
+        if "trust_remote_code" in str(error):
+            raise
+        raise ModelError(f"the tokenizer of {source} cannot be read: {type(error).__name__}: {error}") from error
     return tokenizer
 
 

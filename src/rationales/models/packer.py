@@ -26,19 +26,30 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 _LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
 
+PADDING = 0.05
+"""The share of a batch that may be padding, if it can be helped."""
 FEWEST, MOST = 64, 1024
 """Texts per round: few enough for a processor's memory, and enough to fill an accelerator."""
 
 
 def plan(lengths: Tensor, budget: int) -> Iterator[Tensor]:
-    """Batches of indices, longest inputs first, each of at most `budget` tokens with its padding (or one input)."""
+    """Batches of indices, longest inputs first, each of at most `budget` tokens with its padding (or one input).
+
+    A batch ends earlier where it would become more padding than it is worth, once it is large enough to keep a device
+    busy: an eighth of the budget.
+    """
     order = torch.argsort(lengths, descending=True, stable=True)
-    sizes = lengths[order].tolist()
+    sizes = lengths[order]
     start = 0
     while start < len(sizes):
-        size = max(1, budget // max(sizes[start], 1))
-        yield order[start : start + size]
-        start += size
+        longest = max(int(sizes[start]), 1)
+        several = sizes[start : start + max(1, budget // longest)]
+        tokens = longest * torch.arange(1, len(several) + 1)
+        padding = tokens - several.cumsum(0)
+        fitting = int(((padding <= PADDING * tokens) | (tokens <= budget // 8)).sum())
+        end = start + max(1, fitting)
+        yield order[start:end]
+        start = end
 
 
 def packed(
@@ -173,10 +184,11 @@ def _trim_heap() -> None:
 
 
 def _is_out_of_memory(error: BaseException) -> bool:
-    """Whether memory ran out; on a processor PyTorch raises a plain RuntimeError then."""
+    """Whether memory ran out; on a processor, and inside CUDA's libraries, that is a plain RuntimeError."""
     if isinstance(error, torch.OutOfMemoryError | MemoryError):
         return True
-    return any(words in str(error) for words in ("can't allocate memory", "not enough memory"))
+    words = ("can't allocate memory", "not enough memory", "out of memory", "STATUS_ALLOC_FAILED")
+    return any(some in str(error) for some in words)
 
 
 def _release_cached_memory() -> None:

@@ -105,5 +105,5 @@ def tapped(model: PreTrainedModel, scale: Tensor | None = None) -> Iterator[Tap]
 def _untappable(model: PreTrainedModel) -> str:
     return (
         f"{type(model).__name__} computes attention in its own way and takes no attention function, so methods that "
-        "read attention cannot run on it. Use a method that does not (rationales methods lists what each needs)."
+        "read attention cannot run on it"
     )

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import torch
-from safetensors import SafetensorError
 from torch import Tensor, nn
 from transformers import (
     AutoConfig,
@@ -22,15 +21,19 @@ from transformers import (
 from rationales.data.example import Example
 from rationales.errors import InputError, MissingCapability, ModelError
 from rationales.explanation.types import SPECIAL, Token
+from rationales.models.arity import mismatch, texts_per_example
 from rationales.models.batch import Batch, Encoded, Erasure, Side, collate, erase
 from rationales.models.borrow import borrowed
 from rationales.models.loading import (
-    check_source,
+    check_complete,
+    check_shapes,
     checked_device,
     default_budget,
     load_tokenizer,
-    quiet_transformers,
+    loading,
+    untrusted,
 )
+from rationales.models.shortening import shortened
 from rationales.models.tap import Tap, tapped
 
 UNBOUNDED = 100_000
@@ -71,8 +74,8 @@ class TransformersClassifier:
         self.regression = not self.multi_label and (
             model.config.problem_type == "regression" or model.config.num_labels == 1
         )
-        names: Mapping[Any, str] = model.config.id2label or {}
-        self.labels = tuple(str(names.get(i, i)) for i in range(model.config.num_labels or 0))
+        self.labels = _labels(model)
+        self._texts = texts_per_example(model.config, self.labels)
         self.truncation, self.padding = truncation, padding
         self._core: PreTrainedModel = model.get_encoder() if model.config.is_encoder_decoder else model
         self._pools_last = isinstance(getattr(model, "score", None), nn.Linear)  # decoders: state of the last token
@@ -80,6 +83,7 @@ class TransformersClassifier:
         self._takes_positions = "position_ids" in accepted and not model.config.is_encoder_decoder
         # GPT-2 and others take types without having been trained with any: the tokenizer knows
         self._takes_types = "token_type_ids" in accepted and "token_type_ids" in tokenizer.model_input_names
+        self._takes_keep = "attention_mask" in inspect.signature(model.forward).parameters
         self._position_offset = _position_offset(model)
         if padding == "left" and not (self._pools_last and self._takes_positions):
             raise MissingCapability(
@@ -112,24 +116,33 @@ class TransformersClassifier:
     ) -> TransformersClassifier:
         """From a directory or a hub name, with the tokenizer that is there unless another is given."""
         common: dict[str, Any] = {"revision": revision, "trust_remote_code": trust_remote_code}
-        check_source(source)
         wanted = checked_device(device)
-        try:
+        with loading(source):
             config = AutoConfig.from_pretrained(source, **common)
+            own_code = getattr(config, "auto_map", None) or {}
+            if "AutoModelForSequenceClassification" in own_code and not trust_remote_code:
+                raise untrusted(source)  # Transformers may have a class for this type, but it is not the one meant
             architectures = config.architectures or []
             if not any("SequenceClassification" in name for name in architectures):
                 raise ModelError(
                     f"{source} holds {', '.join(architectures) or 'no known architecture'}, not a trained classifier. "
                     "Train one on it: rationales train classifier --encoder " + str(source)
                 )
-            with quiet_transformers(bars=not Path(source).is_dir()):  # a download may be worth watching
-                model = AutoModelForSequenceClassification.from_pretrained(source, dtype=dtype, **common)
-                tokenizer = tokenizer or load_tokenizer(source, **common)
-        except ModelError:
-            raise
-        except (OSError, ValueError, RuntimeError, SafetensorError) as error:  # absent, damaged, or of another shape
-            raise ModelError(f"no classifier could be loaded from {source}: {error}") from error
-        model.to(wanted).eval()
+            model, report = AutoModelForSequenceClassification.from_pretrained(
+                source,
+                dtype=dtype,
+                use_safetensors=True,
+                ignore_mismatched_sizes=True,  # they are in the report, which says more than the error
+                output_loading_info=True,
+                **common,
+            )
+            check_shapes(report)
+            check_complete(report)
+            tokenizer = tokenizer or load_tokenizer(source, **common)
+        try:
+            model.to(wanted).eval()
+        except torch.OutOfMemoryError as error:
+            raise ModelError(f"{source} does not fit in the memory of {wanted}; choose another device") from error
         return cls(model, tokenizer, name=str(source), max_length=max_length, truncation=truncation, budget=budget)
 
     def save_pretrained(self, directory: str | Path) -> None:
@@ -156,6 +169,9 @@ class TransformersClassifier:
         choosing = next((example.id for example in examples if example.choices), None)
         if choosing is not None:
             raise InputError(f"example {choosing!r} has choices; a classifier reads single texts and pairs")
+        if self._texts is not None and any(len(example.texts) != self._texts for example in examples):
+            warnings.warn(mismatch(self.name, self._texts), stacklevel=2)
+            self._texts = None  # once is enough
         rows = self._tokenised(examples)
         cut = sum(row.cut for row, _, _ in rows)
         if cut and self.truncation == "error":
@@ -171,14 +187,21 @@ class TransformersClassifier:
                 f"the text {empty!r} has no tokens, and {self.name} adds none of its own, so there is nothing to read; "
                 "leave it out"
             )
-        return collate(
+        batch = collate(
             [ids for _, ids, _ in rows],
             [[token.segment for token in row.tokens] for row, _, _ in rows],
             [types for _, _, types in rows] if self._takes_types else None,
             pad_id=self._pad_id or 0,
             side=self.padding,
             sources=tuple(row for row, _, _ in rows),
-        ).to(self.device)
+        )
+        largest, known = int(batch.ids.max()), getattr(self._embedding, "num_embeddings", UNBOUNDED)
+        if largest >= known:
+            raise ModelError(
+                f"the tokenizer has a token with the number {largest}, and {self.name} knows only {known} tokens; give "
+                "the tokenizer that it was trained with"
+            )
+        return batch.to(self.device)
 
     def _tokenised(self, examples: Sequence[Example]) -> list[tuple[Encoded, list[int], list[int]]]:
         sides = {len(example.texts) for example in examples}
@@ -188,11 +211,14 @@ class TransformersClassifier:
                 numbers = [i for i, example in enumerate(examples) if len(example.texts) == side]
                 done.update(zip(numbers, self._tokenised([examples[i] for i in numbers]), strict=True))
             return [done[i] for i in range(len(examples))]
-        pairs = [example.texts[1] for example in examples] if sides == {2} else None
+        texts = [example.texts for example in examples]
         with _cutting_at_the_end(self.tokenizer):
+            if sides == {2}:
+                self.tokenizer.backend_tokenizer.no_truncation()
+                texts = [shortened(self.tokenizer.backend_tokenizer, (a, b), self.max_length) for a, b in texts]
             encoding = self.tokenizer(
-                [example.texts[0] for example in examples],
-                pairs,
+                [text[0] for text in texts],
+                [text[1] for text in texts] if sides == {2} else None,
                 add_special_tokens=True,
                 truncation="longest_first",
                 max_length=self.max_length,
@@ -226,17 +252,27 @@ class TransformersClassifier:
     def _run(self, batch: Batch, embeddings: Tensor | None) -> Tensor:
         groups = self._groups(batch)
         if len(groups) > 1:
-            parts = [self._run(batch.take(g), None if embeddings is None else embeddings[g]) for g in groups]
+            parts = []
+            for rows in groups:
+                part = batch.take(rows, int(batch.lengths[rows].max()))
+                parts.append(self._run(part, None if embeddings is None else part.trimmed(embeddings[rows])))
             return torch.cat(parts)[torch.argsort(torch.cat(groups))]
         with nullcontext() if embeddings is None else self._embeddings_replaced(embeddings):
             return self._forward(batch)
 
     def _groups(self, batch: Batch) -> list[Tensor]:
-        """Rows that may run together: the heads of encoder-decoders want as many end tokens in each."""
-        if not self.model.config.is_encoder_decoder:
+        """Rows that may run together.
+
+        The heads of encoder-decoders want as many end tokens in each, and models that cannot be told what is padding
+        (FNet) must not get any.
+        """
+        if self.model.config.is_encoder_decoder:
+            alike = (batch.ids == self.model.config.eos_token_id).sum(-1)
+        elif not self._takes_keep:
+            alike = batch.lengths
+        else:
             return []
-        ends = (batch.ids == self.model.config.eos_token_id).sum(-1)
-        return [torch.nonzero(ends == number).flatten() for number in ends.unique()]
+        return [torch.nonzero(alike == number).flatten() for number in alike.unique()]
 
     def _forward(self, batch: Batch) -> Tensor:
         inputs = self._inputs(batch)
@@ -299,11 +335,20 @@ class TransformersClassifier:
                 f"{type(self.model).__name__} reads the text with an encoder and answers with a decoder; methods that "
                 "read attention work on models with one stack only"
             )
+        if not self._takes_keep:
+            raise MissingCapability(f"{type(self.model).__name__} has no attention to read")
         return tapped(self.model, scale)
 
     def readout(self, batch: Batch) -> Tensor:
         real = batch.keep.long()
         return batch.width - 1 - real.flip(-1).argmax(-1) if self._pools_last else real.argmax(-1)
+
+
+def _labels(model: PreTrainedModel) -> tuple[str, ...]:
+    """The names of the classes; those that several share get their number, so that a name means one class."""
+    names: Mapping[Any, str] = model.config.id2label or {}
+    labels = [str(names.get(i, i)) for i in range(model.config.num_labels or 0)]
+    return tuple(label if labels.count(label) == 1 else f"{label} ({i})" for i, label in enumerate(labels))
 
 
 def _precise(tensor: Tensor) -> Tensor:

@@ -32,6 +32,7 @@ from rationales.explanation import Explanation
 from rationales.metrics.erasure import shared_passes
 from rationales.models import Model, load
 from rationales.models.transformers_classifier import cut_message
+from rationales.registry import summary as about
 from rationales.run.measuring import Choice, chosen_metrics
 from rationales.run.parts import Part, Worker
 from rationales.run.progress import Steps
@@ -185,7 +186,7 @@ def _metrics(
 def _summary(store: Store, worker: Worker, settings: Mapping[str, Any], rank_by: str, seed: int) -> Summary:
     """What all parts together say."""
     measures = tuple(
-        Measure(choice.metric.name, choice.metric.best, choice.options, choice.metric.needs)
+        Measure(choice.metric.name, choice.metric.best, choice.options, choice.metric.needs, about(choice.metric))
         for choice in worker.metrics
     )
     standings, agreements, advices, tokens = [], [], {}, 0

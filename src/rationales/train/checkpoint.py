@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from rationales.errors import FileFormatError, InputError
+from rationales.errors import FileFormatError, InputError, WriteError
 from rationales.explanation.files import package_version, replacing
 
 _HINT = "Choose another output directory, or set overwrite to replace what it holds"
@@ -98,20 +99,31 @@ class Run:
         save: Callable[[Path], None],
     ) -> None:
         """Keep the state after an epoch, and the model itself (written by `save`) if it is the best so far."""
-        best = self._epoch(best_of(history))
-        if best_of(history) is history[-1]:
-            beside = best.with_name(f".{best.name}.tmp")
-            for old in (beside, best):
-                shutil.rmtree(old, ignore_errors=True)
-            save(beside)
-            beside.rename(best)
-        notes = {"run": self.identity, "history": [asdict(epoch) for epoch in history], "scaler": dict(scaler)}
-        tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in _tensors(module, optimizer)}
-        with replacing(self._last) as beside:
-            save_file(tensors, beside, {"rationales": json.dumps(notes)})
-        for other in self._checkpoint.glob("epoch-*"):
-            if other != best:
-                shutil.rmtree(other)
+        with self._saving(len(history) - 1):
+            best = self._epoch(best_of(history))
+            if best_of(history) is history[-1]:
+                beside = best.with_name(f".{best.name}.tmp")
+                for old in (beside, best):
+                    shutil.rmtree(old, ignore_errors=True)
+                save(beside)
+                beside.rename(best)
+            notes = {"run": self.identity, "history": [asdict(epoch) for epoch in history], "scaler": dict(scaler)}
+            tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in _tensors(module, optimizer)}
+            with replacing(self._last) as beside:
+                save_file(tensors, beside, {"rationales": json.dumps(notes)})
+            for other in self._checkpoint.glob("epoch-*"):
+                if other != best:
+                    shutil.rmtree(other)
+
+    @contextmanager
+    def _saving(self, done: int) -> Iterator[None]:
+        """What goes wrong inside, on a full disk above all, is said with what is safe: `done` epochs."""
+        try:
+            yield
+        except (OSError, SafetensorError) as error:
+            raise WriteError(
+                f"{self.out} could not be written: {error}. Make room; the same command goes on after epoch {done}"
+            ) from error
 
     def _epoch(self, epoch: Epoch) -> Path:
         return self._checkpoint / f"epoch-{epoch.number}"

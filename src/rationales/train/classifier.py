@@ -22,11 +22,11 @@ from transformers import AutoModelForSequenceClassification
 
 from rationales.data.example import Example
 from rationales.errors import InputError, ModelError
-from rationales.models import TransformersClassifier, embedded_encoder
-from rationales.models.loading import check_source, load_tokenizer, quiet_transformers
+from rationales.models import TransformersClassifier, arity, embedded_encoder
+from rationales.models.loading import check_shapes, load_tokenizer, loading, quiet_transformers
 from rationales.models.transformers_classifier import cut_message
 from rationales.registry import option
-from rationales.train.labels import METRICS, SCORES, Metric, Part, read_task
+from rationales.train.labels import METRICS, SCORES, Metric, Part, Task, read_task
 from rationales.train.loop import Settings, fit, gathered, session
 
 _ENCODED_AT_ONCE = 1024
@@ -66,7 +66,7 @@ def train(
     with session(config) as accelerator:
         if run.finished():
             return run.out
-        model = _pretrained(config, task.names)
+        model = _pretrained(config, task)
         lengths = _lengths(model, task.train, "training", warn=accelerator.is_main_process)
         dev_lengths = _lengths(model, task.dev, "dev", warn=accelerator.is_main_process)
 
@@ -74,6 +74,8 @@ def train(
             logits = gathered(
                 accelerator, lambda rows: _logits(model, task.dev, rows), dev_lengths, 4 * config.batch_size
             )
+            if not bool(logits.isfinite().all()):
+                raise ModelError("the model answers NaN or infinity to dev texts; use a lower learning_rate")
             return SCORES[metric](logits, task.dev.targets)
 
         def save(directory: Path) -> None:
@@ -107,34 +109,33 @@ def _logits(model: TransformersClassifier, part: Part, rows: list[int]) -> Tenso
     return model.logits(model.encode([part.examples[row] for row in rows], warn=False))
 
 
-def _pretrained(config: Config, names: tuple[str, ...]) -> TransformersClassifier:
-    """The encoder with a new layer on top for these classes, or for one number."""
+def _pretrained(config: Config, task: Task) -> TransformersClassifier:
+    """The encoder with a new layer on top for the classes of the task, or for one number."""
     source = config.encoder or embedded_encoder()
-    names = names or ("value",)
-    check_source(source)
-    try:
-        with quiet_transformers(bars=not Path(source).is_dir()):  # a download may be worth watching
-            network, report = AutoModelForSequenceClassification.from_pretrained(
-                source,
-                num_labels=len(names),
-                id2label=dict(enumerate(names)),
-                label2id={name: number for number, name in enumerate(names)},
-                problem_type="regression" if len(names) == 1 else "single_label_classification",
-                ignore_mismatched_sizes=True,  # a classifier of other classes gets a new layer on top
-                dtype=torch.float32,
-                output_loading_info=True,
-            )
-            tokenizer = load_tokenizer(source)
-    except ModelError:
-        raise
-    except (OSError, ValueError) as error:
-        raise ModelError(f"no pretrained model could be loaded from {source}: {error}") from error
+    names = task.names or ("value",)
+    with loading(source, "pretrained model"):
+        network, report = AutoModelForSequenceClassification.from_pretrained(
+            source,
+            num_labels=len(names),
+            id2label=dict(enumerate(names)),
+            label2id={name: number for number, name in enumerate(names)},
+            problem_type="regression" if len(names) == 1 else "single_label_classification",
+            ignore_mismatched_sizes=True,  # a classifier of other classes gets a new layer on top
+            dtype=torch.float32,
+            use_safetensors=True,
+            trust_remote_code=False,
+            output_loading_info=True,
+        )
+        check_shapes(report, f"{network.base_model_prefix}.")
+        tokenizer = load_tokenizer(source)
     inside = f"{network.base_model_prefix}."
     lost = sorted(key for key in report["missing_keys"] if key.startswith(inside) and ".pooler." not in key)
     if lost:
         warnings.warn(
             f"{source} lacks {len(lost)} weights of {type(network).__name__}, such as {lost[0]}", stacklevel=3
         )
+    sides = {len(example.texts) for example in task.train.examples}
+    setattr(network.config, arity.FIELD, sides.pop() if len(sides) == 1 else None)
     return TransformersClassifier(network, tokenizer, name=str(source), max_length=config.max_length)
 
 
