@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import combinations, product
 from math import comb
 
@@ -61,8 +62,11 @@ def test_equals_captums_kernel_shap_on_the_same_subsets() -> None:
         def forward(present: torch.Tensor) -> torch.Tensor:
             return torch.tensor([text.output(text.only(row.tolist())) for row in present])  # noqa: B023
 
+        def perturbed(*_: object, **__: object) -> Iterator[torch.Tensor]:
+            yield from drawn.unsqueeze(1)  # noqa: B023
+
         captum = CaptumKernelShap(forward)
-        captum.perturb_func = lambda *_, **__: iter(drawn.unsqueeze(1))  # noqa: B023
+        captum.perturb_func = perturbed
         wanted = captum.attribute(torch.ones(1, tokens), n_samples=60)
         assert scores(found)[text.columns()] == pytest.approx(wanted[0].numpy(), abs=1e-5)
 

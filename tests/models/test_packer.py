@@ -26,7 +26,7 @@ class TestPlan:
 
     def test_batches_are_full_unless_they_would_be_padding(self) -> None:
         assert [part.tolist() for part in plan(LENGTHS, 18)] == [[1, 7], [5], [8], [3, 4], [0], [6], [2]]
-        assert [part.tolist() for part in plan(LENGTHS, 8 * 18)] == [[1, 7], [5, 8], [3, 4, 0], [6, 2]]
+        assert [part.tolist() for part in plan(LENGTHS, 8 * 18)] == [[1, 7], [5, 8], [3, 4, 0, 6], [2]]
 
     def test_little_padding_and_large_batches_go_together(self) -> None:
         lengths = torch.randint(5, 80, (3000,), generator=torch.Generator().manual_seed(0))

@@ -48,5 +48,5 @@ def warn_of_gaps(method: str, gaps: Tensor, tolerance: float, advice: str) -> No
             f"{method}: {missed} of {len(gaps)} texts do not add up to within {tolerance:.0%} "
             f"(worst: {float(gaps.max()):.1%}) {advice}",
             QualityWarning,
-            stacklevel=4,
+            stacklevel=6,  # where the explainer was called
         )
