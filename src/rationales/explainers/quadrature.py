@@ -20,7 +20,7 @@ Look: TypeAlias = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
 STENCIL = 6
 """g is interpolated between two points from so many: three on each side, or what there is."""
-SLACK = 5.0
+SLACK = 10.0
 """The errors of all stretches, signs aside, may add up to so many times what the error of the whole may be."""
 SHORTEST = 1e-12
 """Stretches are not split below this length."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -60,18 +60,13 @@ def _plain(value: Any) -> Any:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """A piece of a text: `texts[segment][start:end]`, or a special token (segment -1, start = end = 0)."""
 
     text: str
     segment: int
     start: int
     end: int
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.text, str) or self.segment < SPECIAL or not 0 <= self.start <= self.end:
-            raise InputError(f"not a token: {self.text!r} in segment {self.segment}, [{self.start}, {self.end})")
 
     @property
     def special(self) -> bool:
@@ -217,10 +212,13 @@ class Explanation:
         object.__setattr__(self, "checks", MappingProxyType(checks))
         sizes = [len(text) for text in self.texts]
         for token in self.tokens:
-            if token.segment >= len(sizes):
-                raise InputError(f"{token!r} belongs to text {token.segment}, but there are {len(sizes)} (from 0 on)")
-            if token.segment != SPECIAL and token.end > sizes[token.segment]:
-                raise InputError(f"{token!r} ends behind its text of {sizes[token.segment]} characters")
+            text, segment, start, end = token
+            if not isinstance(text, str) or segment < SPECIAL or not 0 <= start <= end:
+                raise InputError(f"not a token: {text!r} in segment {segment}, [{start}, {end})")
+            if segment >= len(sizes):
+                raise InputError(f"{token!r} belongs to text {segment}, but there are {len(sizes)} (from 0 on)")
+            if segment != SPECIAL and end > sizes[segment]:
+                raise InputError(f"{token!r} ends behind its text of {sizes[segment]} characters")
         shape: tuple[int, ...]
         match self.body:
             case Scores(values=array) | Selection(keep=array):

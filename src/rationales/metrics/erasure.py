@@ -50,7 +50,8 @@ class Passes:
     """What the model said of some texts and their erased versions: whoever asks again gets the same answer."""
 
     batches: dict[tuple[tuple[str, ...], ...], Batch] = field(default_factory=dict)
-    logits: dict[Key, Tensor] = field(default_factory=dict)
+    numbers: dict[Key, int] = field(default_factory=dict)
+    logits: list[Tensor] = field(default_factory=list)
     cut: int = 0
 
     def batch(self, model: Model, texts: tuple[tuple[str, ...], ...]) -> Batch:
@@ -63,6 +64,7 @@ class Passes:
     def forget(self) -> None:
         """Make room: the next texts are others."""
         self.batches.clear()
+        self.numbers.clear()
         self.logits.clear()
 
 
@@ -134,10 +136,11 @@ def _logits(model: Model, batch: Batch, versions: list[BoolArray], erasure: Eras
     wanted: dict[Key, tuple[int, BoolArray]] = {}
     for row, (source, version) in enumerate(zip(batch.sources, versions, strict=True)):
         texts = source.example.texts
-        for drop in (np.zeros_like(version[0]), *version):
-            key: Key = (texts, erasure, drop.tobytes()) if drop.any() else (texts, None, b"")
+        drops = np.concatenate([np.zeros_like(version[:1]), version])
+        for drop, some in zip(drops, np.any(drops, axis=-1), strict=True):
+            key: Key = (texts, erasure, drop.tobytes()) if some else (texts, None, b"")
             keys.append(key)
-            if key not in passes.logits:
+            if key not in passes.numbers:
                 wanted[key] = (row, drop)
     if wanted:
         rows = torch.tensor([row for row, _ in wanted.values()])
@@ -146,8 +149,10 @@ def _logits(model: Model, batch: Batch, versions: list[BoolArray], erasure: Eras
             start = batch.width - len(drop) if batch.side == "left" else 0
             dropped[place, start : start + len(drop)] = drop
         found = erased_logits(model, batch, rows, torch.from_numpy(dropped).to(batch.ids.device), erasure)
-        passes.logits.update(zip(wanted, found.cpu().unbind(), strict=True))
-    return torch.stack([passes.logits[key] for key in keys]).view(len(batch), -1, len(model.labels))
+        passes.numbers.update({key: number for number, key in enumerate(wanted, start=len(passes.numbers))})
+        passes.logits.append(found.cpu())
+    numbers = torch.tensor([passes.numbers[key] for key in keys])
+    return torch.cat(passes.logits)[numbers].view(len(batch), -1, len(model.labels))
 
 
 def _defined(explanation: Explanation) -> bool:
@@ -177,10 +182,9 @@ def best_tokens(explanation: Explanation, fractions: Sequence[float], absolute: 
     if isinstance(explanation.body, Selection):
         return np.tile(explanation.body.keep & explanation.content, (len(fractions), 1))
     order = ranked(sized(explanation, absolute))
-    best = np.zeros((len(fractions), len(explanation.tokens)), dtype=np.bool_)
-    for row, fraction in enumerate(fractions):
-        best[row, order[: count(fraction, len(order))]] = True
-    return best
+    place = np.full(len(explanation.tokens), len(order))
+    place[order] = np.arange(len(order))
+    return place < np.array([count(fraction, len(order)) for fraction in fractions])[:, None]
 
 
 def perturbation_curve(

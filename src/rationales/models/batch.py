@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 from rationales.data.example import Example
@@ -175,30 +176,28 @@ def _compacted(batch: Batch, keep: Tensor, pad_id: int) -> Batch:
 
 
 def collate(
-    ids: Sequence[Sequence[int]],
-    segments: Sequence[Sequence[int]],
-    types: Sequence[Sequence[int]] | None,
+    ids: Sequence[ArrayLike],
+    segments: Sequence[ArrayLike],
+    types: Sequence[ArrayLike] | None,
     *,
     pad_id: int,
     side: Side,
     sources: tuple[Encoded, ...],
 ) -> Batch:
     """Rows of unequal length, padded on one side."""
-    width = max((len(row) for row in ids), default=0)
+    lengths = np.array([np.size(row) for row in ids], dtype=np.int64)[:, None]
+    width = int(lengths.max(initial=0))
+    columns = np.arange(width)
+    keep = columns < lengths if side == "right" else columns >= width - lengths
 
-    def padded(rows: Sequence[Sequence[int]], filler: int) -> Tensor:
-        out = np.full((len(rows), width), filler, dtype=np.int64)
-        for number, row in enumerate(rows):
-            if side == "right":
-                out[number, : len(row)] = row
-            else:
-                out[number, width - len(row) :] = row
+    def padded(rows: Sequence[ArrayLike], filler: int) -> Tensor:
+        out = np.full(keep.shape, filler, dtype=np.int64)
+        out[keep] = np.concatenate([np.asarray(row, dtype=np.int64) for row in rows]) if len(rows) else filler
         return torch.from_numpy(out)
 
-    keep = padded([[1] * len(row) for row in ids], 0).bool()
     return Batch(
         padded(ids, pad_id),
-        keep,
+        torch.from_numpy(keep),
         padded(segments, -1),
         None if types is None else padded(types, 0),
         None,

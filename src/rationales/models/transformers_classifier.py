@@ -20,7 +20,6 @@ from transformers import (
 
 from rationales.data.example import Example
 from rationales.errors import InputError, MissingCapability, ModelError
-from rationales.explanation.types import SPECIAL, Token
 from rationales.models.arity import mismatch, texts_per_example
 from rationales.models.batch import Batch, Encoded, Erasure, Side, collate, erase
 from rationales.models.borrow import borrowed
@@ -33,8 +32,8 @@ from rationales.models.loading import (
     loading,
     untrusted,
 )
-from rationales.models.shortening import shortened
 from rationales.models.tap import Tap, tapped
+from rationales.models.tokenising import Tokenising
 
 UNBOUNDED = 100_000
 """Tokenizers that know no limit say 10^30; anything above this counts as none."""
@@ -82,7 +81,8 @@ class TransformersClassifier:
         accepted = inspect.signature(model.base_model.forward).parameters
         self._takes_positions = "position_ids" in accepted and not model.config.is_encoder_decoder
         # GPT-2 and others take types without having been trained with any: the tokenizer knows
-        self._takes_types = "token_type_ids" in accepted and "token_type_ids" in tokenizer.model_input_names
+        takes_types = "token_type_ids" in accepted and "token_type_ids" in tokenizer.model_input_names
+        self._tokenise = Tokenising(tokenizer, types=takes_types)
         self._takes_keep = "attention_mask" in inspect.signature(model.forward).parameters
         self._position_offset = _position_offset(model)
         if padding == "left" and not (self._pools_last and self._takes_positions):
@@ -172,28 +172,28 @@ class TransformersClassifier:
         if self._texts is not None and any(len(example.texts) != self._texts for example in examples):
             warnings.warn(mismatch(self.name, self._texts), stacklevel=2)
             self._texts = None  # once is enough
-        rows = self._tokenised(examples)
-        cut = sum(row.cut for row, _, _ in rows)
+        rows = self._tokenise([example.texts for example in examples], self.max_length)
+        cut = sum(row.cut for row in rows)
         if cut and self.truncation == "error":
-            first = next(row.example.id for row, _, _ in rows if row.cut)
+            first = next(example.id for example, row in zip(examples, rows, strict=True) if row.cut)
             raise InputError(f"{cut} text(s) are longer than {self.max_length} tokens, the first is {first!r}")
         if cut and warn:
             warnings.warn(cut_message(cut, len(rows), self.max_length), stacklevel=2)
-        if any(len(ids) > self.max_length for _, ids, _ in rows):
+        if any(len(row.ids) > self.max_length for row in rows):
             raise InputError(f"max_length is {self.max_length}, which is less than the special tokens of a text take")
-        empty = next((row.example.id for row, ids, _ in rows if not ids), None)
+        empty = next((example.id for example, row in zip(examples, rows, strict=True) if not len(row.ids)), None)
         if empty is not None:
             raise InputError(
                 f"the text {empty!r} has no tokens, and {self.name} adds none of its own, so there is nothing to read; "
                 "leave it out"
             )
         batch = collate(
-            [ids for _, ids, _ in rows],
-            [[token.segment for token in row.tokens] for row, _, _ in rows],
-            [types for _, _, types in rows] if self._takes_types else None,
+            [row.ids for row in rows],
+            [row.segments for row in rows],
+            [row.types for row in rows if row.types is not None] if self._tokenise.types else None,
             pad_id=self._pad_id or 0,
             side=self.padding,
-            sources=tuple(row for row, _, _ in rows),
+            sources=tuple(Encoded(example, row.tokens, row.cut) for example, row in zip(examples, rows, strict=True)),
         )
         largest, known = int(batch.ids.max()), getattr(self._embedding, "num_embeddings", UNBOUNDED)
         if largest >= known:
@@ -202,40 +202,6 @@ class TransformersClassifier:
                 "the tokenizer that it was trained with"
             )
         return batch.to(self.device)
-
-    def _tokenised(self, examples: Sequence[Example]) -> list[tuple[Encoded, list[int], list[int]]]:
-        sides = {len(example.texts) for example in examples}
-        if len(sides) > 1:  # tokenizers take all singles or all pairs
-            done: dict[int, tuple[Encoded, list[int], list[int]]] = {}
-            for side in sides:
-                numbers = [i for i, example in enumerate(examples) if len(example.texts) == side]
-                done.update(zip(numbers, self._tokenised([examples[i] for i in numbers]), strict=True))
-            return [done[i] for i in range(len(examples))]
-        texts = [example.texts for example in examples]
-        with _cutting_at_the_end(self.tokenizer):
-            if sides == {2}:
-                self.tokenizer.backend_tokenizer.no_truncation()
-                texts = [shortened(self.tokenizer.backend_tokenizer, (a, b), self.max_length) for a, b in texts]
-            encoding = self.tokenizer(
-                [text[0] for text in texts],
-                [text[1] for text in texts] if sides == {2} else None,
-                add_special_tokens=True,
-                truncation="longest_first",
-                max_length=self.max_length,
-                padding=False,
-                return_token_type_ids=self._takes_types,
-                return_attention_mask=False,
-            )
-        rows = []
-        for number, example in enumerate(examples):
-            fast = encoding.encodings[number]
-            types = encoding["token_type_ids"][number] if self._takes_types else []
-            tokens = tuple(
-                _token(example, text, segment, offset)
-                for text, segment, offset in zip(fast.tokens, fast.sequence_ids, fast.offsets, strict=True)
-            )
-            rows.append((Encoded(example, tokens, bool(fast.overflowing)), encoding["input_ids"][number], types))
-        return rows
 
     def _inputs(self, batch: Batch) -> dict[str, Tensor]:
         inputs = {"input_ids": batch.ids, "attention_mask": batch.keep.long()}
@@ -353,30 +319,6 @@ def _labels(model: PreTrainedModel) -> tuple[str, ...]:
 
 def _precise(tensor: Tensor) -> Tensor:
     return tensor if tensor.dtype == torch.float64 else tensor.float()
-
-
-def _token(example: Example, text: str, segment: int | None, offset: tuple[int, int]) -> Token:
-    if segment is None:
-        return Token(text, SPECIAL, 0, 0)
-    start, end = offset
-    covered = example.texts[segment][start:end]
-    start += len(covered) - len(covered.lstrip())  # some tokenizers count the space before a word as part of it
-    start = min(start, end)
-    return Token(example.texts[segment][start:end], segment, start, end)
-
-
-@contextmanager
-def _cutting_at_the_end(tokenizer: PreTrainedTokenizerBase) -> Iterator[None]:
-    """Inside this block texts are cut at the end; the tokenizer's own settings, which a call changes, come back."""
-    backend: Any = tokenizer.backend_tokenizer
-    side, cut, padding = tokenizer.truncation_side, backend.truncation, backend.padding
-    tokenizer.truncation_side = "right"
-    try:
-        yield
-    finally:
-        tokenizer.truncation_side = side
-        backend.no_truncation() if cut is None else backend.enable_truncation(**cut)
-        backend.no_padding() if padding is None else backend.enable_padding(**padding)
 
 
 def _position_offset(model: PreTrainedModel) -> int:
