@@ -1,7 +1,8 @@
 """ferret's side of `attribution.py`: run by a Python that has ferret, which may need other versions than we do.
 
 It reads a file with the model's directory, texts, scores, classes and bins, and answers each line on its standard input
-with the seconds that sufficiency and comprehensiveness of all texts took.
+with the seconds that sufficiency and comprehensiveness of all texts took. ferret 0.4.2 leaves out scores below zero
+and fails where it is told not to (`only_pos=False`), so scores are raised above zero, which keeps their order.
 """
 
 from __future__ import annotations
@@ -14,17 +15,23 @@ from pathlib import Path
 import numpy as np
 from ferret.evaluators.faithfulness_measures import AOPC_Comprehensiveness_Evaluation, AOPC_Sufficiency_Evaluation
 from ferret.explainers.explanation import Explanation
-from ferret.model_utils import ModelHelper
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+
+def above_zero(scores: list[float]) -> np.ndarray:
+    return np.array(scores) - min(scores) + 1
 
 
 def main(path: str) -> None:
     given = json.loads(Path(path).read_text(encoding="utf-8"))
     model = AutoModelForSequenceClassification.from_pretrained(given["model"]).eval()
-    helper = ModelHelper(model, AutoTokenizer.from_pretrained(given["model"]))
-    evaluators = [AOPC_Sufficiency_Evaluation(helper), AOPC_Comprehensiveness_Evaluation(helper)]
+    tokenizer = AutoTokenizer.from_pretrained(given["model"])
+    evaluators = [
+        AOPC_Sufficiency_Evaluation(model, tokenizer),
+        AOPC_Comprehensiveness_Evaluation(model, tokenizer),
+    ]
     explanations = [
-        Explanation(row["text"], row["tokens"], np.array(row["scores"]), "given", row["target"])
+        Explanation(row["text"], row["tokens"], above_zero(row["scores"]), "given", row["target"])
         for row in given["explanations"]
     ]
     print("ready", flush=True)
@@ -33,7 +40,7 @@ def main(path: str) -> None:
         for explanation in explanations:
             for evaluator in evaluators:
                 evaluator.compute_evaluation(
-                    explanation, explanation.target, only_pos=False, removal_args={"thresholds": given["bins"]}
+                    explanation, explanation.target, removal_args={"thresholds": given["bins"]}
                 )
         print(time.perf_counter() - began, flush=True)
 
