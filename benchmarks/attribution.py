@@ -63,7 +63,7 @@ from rationales.models.packer import plan
 from rationales.train.classifier import Config, train
 
 STEPS = 50
-LADDER = (16, 24, 32, 40, 50, 56, 64, 72, 80, 96, 112, 128, 160, 200)
+LADDER = (32, 40, 50, 56, 64, 72, 80, 96, 112, 128, 160, 200)
 TOLERANCE, SHARE = 0.01, 0.95
 WANTED = {
     ("cuda", "minilm", "short"): {"equal steps": 6.0, "equal error": 10.0},
@@ -350,10 +350,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", nargs="+", choices=list(MODELS), default=["minilm"])
     parser.add_argument("--encoder", default="", help="directory of the encoder; the embedded one by default")
-    parser.add_argument("--short", type=int, default=40, help="short texts")
-    parser.add_argument("--long", type=int, default=4, help="long texts")
+    parser.add_argument("--short", type=int, default=100, help="short texts")
+    parser.add_argument("--long", type=int, default=6, help="long texts")
     parser.add_argument("--reviews", type=int, default=200, help="reviews to measure scores on")
-    parser.add_argument("--exact", type=int, default=200, help="steps with which the integral counts as known")
+    parser.add_argument("--exact", type=int, default=160, help="steps with which the integral counts as known")
     parser.add_argument("--turns", type=int, default=2)
     parser.add_argument(
         "--ferret", default="", help="Python of an environment with ferret; without it ferret is left out"

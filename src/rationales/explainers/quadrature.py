@@ -44,12 +44,12 @@ class Points(NamedTuple):
 
 
 class _Samples(NamedTuple):
-    """What has been seen, in the order of looking: f [N] and g [N, T] at points [N] of texts [N]."""
+    """What has been seen, in the order of looking: f and f′ at points of texts; [N] each."""
 
     rows: Tensor
     where: Tensor
     outputs: Tensor
-    values: Tensor
+    slopes: Tensor
 
 
 class _Grid(NamedTuple):
@@ -97,11 +97,20 @@ def adaptive_points(look: Look, ends: Tensor, allowed: Tensor, *, steps: int, mo
     """Points with their weights, and g at each, [N, T].
 
     `ends` [B, 2] is f at 0 and 1, `allowed` [B] how far Σ∫g may be from their difference. Each text begins with `steps`
-    Gauss-Legendre points and gets more until it is within what is allowed, or has `most`.
+    Gauss-Legendre points and gets more until it is within what is allowed, or has `most`. Where to look is thought out
+    on the processor: the tables are small, and the device waits for the decision anyway.
     """
-    going = torch.arange(len(ends), device=ends.device)
-    rows, where, _ = gauss_points(len(ends), steps, ends.device)
-    samples = _Samples(rows, where, *look(rows, where))
+    device, ends, allowed = ends.device, ends.double().cpu(), allowed.double().cpu()
+    pieces: list[Tensor] = []
+
+    def seen(rows: Tensor, where: Tensor) -> _Samples:
+        outputs, values = look(rows.to(device), where.to(device))
+        pieces.append(values)
+        return _Samples(rows, where, outputs.double().cpu(), values.sum(-1, dtype=torch.float64).cpu())
+
+    going = torch.arange(len(ends))
+    rows, where, _ = gauss_points(len(ends), steps, torch.device("cpu"))
+    samples = seen(rows, where)
     weights = torch.zeros_like(where)
     lens = _lens(_arranged(samples, going, ends), 1 / steps)
     while len(going):
@@ -110,35 +119,35 @@ def adaptive_points(look: Look, ends: Tensor, allowed: Tensor, *, steps: int, mo
         missing = grid.outputs.diff() - (shares * _at(grid.slopes, stencil)).sum(-1)
         total = torch.zeros_like(grid.slopes).scatter_add(1, stencil.flatten(1), shares.flatten(1))
         weights[grid.numbers] = total[grid.texts, grid.places]
-        split = _split(missing, grid, allowed[going].double(), most)
+        split = _split(missing, grid, allowed[going], most)
         texts, stretches = torch.nonzero(split, as_tuple=True)
         middle = here.of(grid.edges).unfold(1, 2, 1).mean(-1)
         rows, where = going[texts], here.back(middle)[texts, stretches]
         if len(rows):
-            samples = _Samples(*map(torch.cat, zip(samples, (rows, where, *look(rows, where)), strict=True)))
+            samples = _Samples(*map(torch.cat, zip(samples, seen(rows, where), strict=True)))
             weights = torch.cat([weights, torch.zeros_like(where)])
         going = going[split.any(-1)]
-    return Points(samples.rows, samples.where, weights), samples.values
+    return Points(samples.rows.to(device), samples.where.to(device), weights.to(device)), torch.cat(pieces)
 
 
 def _arranged(samples: _Samples, going: Tensor, ends: Tensor) -> _Grid:
-    position = torch.full((len(ends),), -1, device=ends.device)
-    position[going] = torch.arange(len(going), device=ends.device)
+    position = torch.full((len(ends),), -1)
+    position[going] = torch.arange(len(going))
     texts = position[samples.rows]
     order = torch.argsort(samples.where, stable=True)
     order = order[torch.argsort(texts[order], stable=True)]
     numbers = order[texts[order] >= 0]
     texts = texts[numbers]
     count = torch.bincount(texts, minlength=len(going))
-    places = torch.arange(len(numbers), device=ends.device) - (count.cumsum(0) - count)[texts]
+    places = torch.arange(len(numbers)) - (count.cumsum(0) - count)[texts]
     longest = int(count.max())
-    edges = torch.ones(len(going), longest + 2, device=ends.device, dtype=torch.float64)
-    outputs = ends[going, 1:].double().repeat(1, longest + 2)
+    edges = torch.ones(len(going), longest + 2, dtype=torch.float64)
+    outputs = ends[going, 1:].repeat(1, longest + 2)
     slopes = torch.zeros_like(edges[:, 2:])
-    edges[:, 0], outputs[:, 0] = 0.0, ends[going, 0].double()
+    edges[:, 0], outputs[:, 0] = 0.0, ends[going, 0]
     edges[texts, places + 1] = samples.where[numbers]
-    outputs[texts, places + 1] = samples.outputs[numbers].double()
-    slopes[texts, places] = samples.values[numbers].sum(-1, dtype=torch.float64)
+    outputs[texts, places + 1] = samples.outputs[numbers]
+    slopes[texts, places] = samples.slopes[numbers]
     return _Grid(numbers, texts, places, count, edges, outputs, slopes)
 
 
@@ -148,7 +157,7 @@ def _lens(grid: _Grid, narrowest: float) -> _Lens:
     # A little everywhere, so that rounding moves the quartiles little, also across stretches without a change.
     change = change + (0.1 * change.sum(-1, keepdim=True) + 1e-12) * grid.edges.diff()
     reached = torch.nn.functional.pad(change.cumsum(-1), (1, 0)) / change.sum(-1, keepdim=True)
-    quartiles = torch.tensor([0.25, 0.5, 0.75], device=reached.device, dtype=torch.float64).expand(len(reached), 3)
+    quartiles = torch.tensor([0.25, 0.5, 0.75], dtype=torch.float64).expand(len(reached), 3)
     after = torch.searchsorted(reached, quartiles.contiguous()).clamp(1, reached.shape[1] - 1)
     low, high = _at(reached, after - 1), _at(reached, after)
     left, right = _at(grid.edges, after - 1), _at(grid.edges, after)
@@ -162,17 +171,17 @@ def _interpolation(grid: _Grid, lens: _Lens) -> tuple[Tensor, Tensor]:
     g is taken for a polynomial in the lens's coordinate t, and ∫ g da = ∫ g (da/dt) dt done by Gauss's rule.
     """
     edges = lens.of(grid.edges)
-    stretches = torch.arange(edges.shape[1] - 1, device=edges.device)
+    stretches = torch.arange(edges.shape[1] - 1)
     fewest = (grid.points[:, None] - STENCIL).clamp(min=0)
     begin = torch.minimum((stretches - STENCIL // 2).clamp(min=0), fewest)
-    stencil = begin[..., None] + torch.arange(STENCIL, device=edges.device)
+    stencil = begin[..., None] + torch.arange(STENCIL)
     there = stencil < grid.points[:, None, None]
     stencil = torch.where(there, stencil, 0)
     points = _at(edges, stencil + 1)
-    nodes, parts = (tensor.to(edges) for tensor in gauss_legendre(STENCIL))
+    nodes, parts = gauss_legendre(STENCIL)
     length = edges.diff().unsqueeze(-1)
     t = edges[:, :-1, None] + length * nodes  # [b, n + 1, p]
-    basis = torch.ones(*t.shape, STENCIL, device=t.device, dtype=t.dtype)
+    basis = torch.ones(*t.shape, STENCIL, dtype=t.dtype)
     for other in range(STENCIL):  # Lagrange: ℓ_j(t) = Π (t - t_m) / (t_j - t_m) over m ≠ j
         apart = points - points[..., other, None]
         factor = (t - points[..., other, None]).unsqueeze(-1) / apart.unsqueeze(-2)
@@ -195,7 +204,7 @@ def _split(missing: Tensor, grid: _Grid, allowed: Tensor, most: int) -> Tensor:
     ordered, order = size.sort(dim=-1)
     wanted = ordered.cumsum(-1) > SLACK / 2 * allowed[:, None]
     wanted[:, -1] = True
-    places = torch.arange(size.shape[1], device=size.device)
+    places = torch.arange(size.shape[1])
     wanted &= places >= size.shape[1] - (most - grid.points[:, None])
     wanted &= (ordered > 0) & (ordered.sum(-1, keepdim=True) < torch.inf) & ~fine[:, None]
     return torch.zeros_like(wanted).scatter(1, order, wanted)

@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Literal, TypeAlias
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from rationales.data.example import Example
@@ -184,7 +186,12 @@ def best_tokens(explanation: Explanation, fractions: Sequence[float], absolute: 
     order = ranked(sized(explanation, absolute))
     place = np.full(len(explanation.tokens), len(order))
     place[order] = np.arange(len(order))
-    return place < np.array([count(fraction, len(order)) for fraction in fractions])[:, None]
+    return place < _sizes(tuple(fractions), len(order))
+
+
+@cache
+def _sizes(fractions: tuple[float, ...], total: int) -> NDArray[np.int64]:
+    return np.array([[count(fraction, total)] for fraction in fractions], dtype=np.int64)
 
 
 def perturbation_curve(
