@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 project = "rationales"
 author = "The rationales authors"
 copyright = author
-extensions = ["myst_parser", "_site.navigation", "_site.mathml", "_site.pictures", "_site.reference"]
+extensions = ["myst_parser", "_site.navigation", "_site.mathml", "_site.pictures", "_site.speed", "_site.reference"]
 exclude_patterns = ["_site", "_static", "pictures"]
 nitpicky = True
 

@@ -17,7 +17,7 @@ from rationales.metrics import metrics
 from rationales.registry import Option, options_of
 
 DOCS = Path(__file__).parent
-BLOCK = re.compile(r"(<!-- (options|facts|measured|planted|memory) -->\n).*?(<!-- end -->)", re.DOTALL)
+BLOCK = re.compile(r"(<!-- (options|facts|measured|planted|scaling|speed) -->\n).*?(<!-- end -->)", re.DOTALL)
 FIGURES = ("auroc", "comprehensiveness", "sufficiency", "seconds_per_1000_tokens")
 HEADS = ["method", "on", "auroc", "comprehensiveness", "sufficiency", "s / 1,000 tokens"]
 
@@ -91,37 +91,72 @@ def planted(_page: str) -> str:
     return "\n".join(parts)
 
 
-def memory(_page: str) -> str:
-    """Peak memory for few and for many texts."""
-    content = json.loads((DOCS.parent / "results" / "memory.json").read_text(encoding="utf-8"))
-    rows = [row for row in content["rows"] if row["metric"] == "peak_mib"]
-    peaks: dict[tuple[str, str], dict[int, float]] = {}
-    for row in rows:
-        peaks.setdefault((row["explainer"], row["model"]), {})[row["n"]] = row["mean"]
-    counts = sorted({row["n"] for row in rows})
-    lines = [
-        [
-            f"`{method}`",
-            model,
-            *(f"{own[count]:.0f}" for count in counts),
-            f"{own[counts[-1]] / own[counts[0]] - 1:+.0%}",
+def scaling(_page: str) -> str:
+    """Time for each text, and peak memory, for few and for many texts."""
+    names = {"milliseconds_per_text": "ms a text", "peak_mib": "peak MiB", "accelerator_peak_mib": "peak MiB there"}
+    parts = []
+    for machine, file, rows in _results("scaling_*.json"):
+        counts = sorted({row["n"] for row in rows})
+        found: dict[tuple[str, str, str], dict[int, float]] = {}
+        for row in rows:
+            found.setdefault((row["explainer"], row["model"], names[row["metric"]]), {})[row["n"]] = row["mean"]
+        lines = [
+            [
+                f"`{method}`",
+                model,
+                metric,
+                *(f"{own[count]:.4g}" for count in counts),
+                *(f"{own[counts[-1]] / own[count] - 1:+.0%}" for count in counts[:-1]),
+            ]
+            for (method, model, metric), own in found.items()
         ]
-        for (method, model), own in peaks.items()
-    ]
-    return table(["method", "model", *(f"{count:,} texts" for count in counts), "growth"], lines)
+        growth = [f"{counts[-1]:,} against {count:,}" for count in counts[:-1]]
+        heads = ["method", "model", "figure", *(f"{count:,} texts" for count in counts), *growth]
+        parts.append(f"**{machine}** (`results/{file}`)\n\n{table(heads, lines)}")
+    return "\n".join(parts)
+
+
+def speed(_page: str) -> str:
+    """How many times faster than others."""
+    parts = []
+    for machine, file, rows in _results("attribution_*.json"):
+        lines = [
+            [
+                row["model"],
+                row["data"],
+                row["method"].partition(" / ")[0],
+                row["method"].partition(" / ")[2],
+                row["metric"].partition(", ")[2],
+                f"**{row['mean']:.2f}**",
+                row["note"],
+            ]
+            for row in rows
+            if row["metric"].startswith("times_faster")
+        ]
+        heads = ["model", "texts", "we", "they", "compared at", "times faster", "spread, and what was wanted"]
+        parts.append(f"**{machine}** (`results/{file}`)\n\n{table(heads, lines)}")
+    return "\n".join(parts)
+
+
+def _results(pattern: str) -> list[tuple[str, str, list[dict[str, Any]]]]:
+    """The machine, the file, and its rows."""
+    found = []
+    for path in sorted((DOCS.parent / "results").glob(pattern)):
+        content = json.loads(path.read_text(encoding="utf-8"))
+        machine = content["hardware"].get("accelerator") or f"{content['hardware']['cores']} cores"
+        found.append((machine, path.name, content["rows"]))
+    return found
 
 
 def _planted() -> list[tuple[str, str, dict[str, dict[str, dict[str, Any]]]]]:
     """The machine, the file, and its rows by method and metric."""
     found = []
-    for path in sorted((DOCS.parent / "results").glob("planted*.json")):
-        content = json.loads(path.read_text(encoding="utf-8"))
+    for machine, file, rows in _results("planted*.json"):
         by_method: dict[str, dict[str, dict[str, Any]]] = {}
-        for row in content["rows"]:
+        for row in rows:
             if row["explainer"]:
                 by_method.setdefault(row["explainer"], {})[row["metric"]] = row
-        machine = content["hardware"].get("accelerator") or f"{content['hardware']['cores']} cores"
-        found.append((machine, path.name, by_method))
+        found.append((machine, file, by_method))
     return found
 
 
@@ -141,7 +176,8 @@ def refreshed(page: Path) -> str:
         if match[2] == "options":
             content = options(options_of(explainers[name]) if page.parent.name == "methods" else metrics[name].options)
         else:
-            content = {"facts": facts, "measured": measured, "planted": planted, "memory": memory}[match[2]](name)
+            made_by = {"facts": facts, "measured": measured, "planted": planted, "scaling": scaling, "speed": speed}
+            content = made_by[match[2]](name)
         return f"{match[1]}\n{content}\n{match[3]}"
 
     return BLOCK.sub(made, page.read_text(encoding="utf-8"))

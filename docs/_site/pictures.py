@@ -62,7 +62,7 @@ def style() -> str:
     for name, theme in (("light", palette.LIGHT), ("dark", palette.DARK)):
         colours = " ".join(f"--{key}: {value};" for key, value in theme.items() if key != "scheme")
         chosen += f'body[data-theme="{name}"] .rationales {{ color-scheme: {name}; {colours} }}\n'
-    return palette.css() + chosen + asset("highlights.css")
+    return palette.css() + chosen + asset("highlights.css") + asset("figures.css")
 
 
 def write_style(app: Sphinx) -> None:

@@ -7,7 +7,6 @@ from unittest.mock import patch
 import pytest
 
 import tiny
-from rationales.models import tokenising
 from rationales.models.tokenising import Row, Tokenising
 
 TEXTS = [("good food",), ("rude staff", "they hated it"), ("good food",), ("awful",)]
@@ -62,12 +61,12 @@ def test_another_length_or_vocabulary_is_another_question(
 
 
 def test_the_oldest_are_forgotten(tokenise: Tokenising, tokenised: list[tuple[str, ...]]) -> None:
-    with patch.object(tokenising, "REMEMBERED", 11):
-        tokenise([("good food",), ("rude staff",), ("awful food",)], 64)  # four tokens each
-        tokenised.clear()
-        tokenise([("awful food",)], 64)
-        assert not tokenised
-        tokenise([("good food",)], 64)
-        assert tokenised == [("good food",)]
-        tokenise([("so " * 30,)], 64)  # larger than all that is kept
-        assert tokenise._size == 0
+    tokenise.most = 11
+    tokenise([("good food",), ("rude staff",), ("awful food",)], 64)  # four tokens each
+    tokenised.clear()
+    tokenise([("awful food",)], 64)
+    assert not tokenised
+    tokenise([("good food",)], 64)
+    assert tokenised == [("good food",)]
+    tokenise([("so " * 30,)], 64)  # larger than all that is kept
+    assert tokenise._size == 0

@@ -45,7 +45,7 @@ def explain_by_subsets(
     for own, (subsets, _), place in zip(content, drawn, drop.split(sizes.tolist()), strict=True):
         place[:, own] = ~torch.from_numpy(subsets)
     rows = rows.to(batch.ids.device)
-    logits = erased_logits(model, batch, rows, drop.to(batch.ids.device), erasure)
+    logits = erased_logits(model, batch, rows, drop, erasure)
     outputs = chosen(model, logits, targets[rows], output).double().cpu()
     values = torch.zeros(batch.ids.shape, dtype=torch.float64)
     errors = torch.zeros_like(values)

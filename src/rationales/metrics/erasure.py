@@ -21,7 +21,7 @@ from rationales.explanation.types import BoolArray, Explanation, FloatArray, Sel
 from rationales.explanation.views import count, projected, ranked, token_scores
 from rationales.metrics.base import sized
 from rationales.models import Batch, Erasure, Model, demand, erased_logits, rounds
-from rationales.models.transformers_classifier import cut_message
+from rationales.models.tokenising import cut_message
 
 Drops: TypeAlias = Callable[[Explanation], BoolArray]
 """An explanation on the model's own tokens → which of them to erase, [V, T], in each of V versions."""
@@ -150,7 +150,7 @@ def _logits(model: Model, batch: Batch, versions: list[BoolArray], erasure: Eras
         for place, (_, drop) in enumerate(wanted.values()):
             start = batch.width - len(drop) if batch.side == "left" else 0
             dropped[place, start : start + len(drop)] = drop
-        found = erased_logits(model, batch, rows, torch.from_numpy(dropped).to(batch.ids.device), erasure)
+        found = erased_logits(model, batch, rows, torch.from_numpy(dropped), erasure)
         passes.numbers.update({key: number for number, key in enumerate(wanted, start=len(passes.numbers))})
         passes.logits.append(found.cpu())
     numbers = torch.tensor([passes.numbers[key] for key in keys])

@@ -99,13 +99,22 @@ class Batch:
         return wide[:, -self.width :] if self.side == "left" else wide[:, : self.width]
 
     def to(self, device: torch.device | str) -> Batch:
+        target = torch.device(device)
+        if target == self.ids.device:
+            return self
+
+        def moved(tensor: Tensor) -> Tensor:
+            if target.type == "cuda" and tensor.device.type == "cpu":
+                return tensor.pin_memory().to(target, non_blocking=True)  # does not wait for what the device does
+            return tensor.to(target)
+
         return replace(
             self,
-            ids=self.ids.to(device),
-            keep=self.keep.to(device),
-            segments=self.segments.to(device),
-            types=None if self.types is None else self.types.to(device),
-            zeroed=None if self.zeroed is None else self.zeroed.to(device),
+            ids=moved(self.ids),
+            keep=moved(self.keep),
+            segments=moved(self.segments),
+            types=None if self.types is None else moved(self.types),
+            zeroed=None if self.zeroed is None else moved(self.zeroed),
         )
 
     def unpadded(self, values: Tensor) -> list[np.ndarray]:

@@ -153,8 +153,12 @@ def erased_logits(
 ) -> Tensor:
     """Logits [N, C] of copies of the batch's rows [N] without the tokens `drop` [N, T].
 
-    Where all of `drop` at once would be large, it is a function: the numbers [n] of some copies → [n, T].
+    Where all of `drop` at once would be large, it is a function: the numbers [n] of some copies → [n, T]. Otherwise the
+    copies are made on the processor, while the device works on those before.
     """
+    device = batch.ids.device
+    if isinstance(drop, Tensor):
+        batch, drop = batch.to("cpu"), drop.cpu()
     rows = rows.to(batch.ids.device)
     lengths = batch.lengths[rows]
     if how == "delete" and isinstance(drop, Tensor):
@@ -162,7 +166,7 @@ def erased_logits(
 
     def compute(part: Batch, numbers: Tensor) -> Tensor:
         dropped = drop[numbers] if isinstance(drop, Tensor) else drop(numbers)
-        return model.logits(model.erase(part, part.trimmed(dropped), how))
+        return model.logits(model.erase(part, part.trimmed(dropped), how).to(device))
 
     return over(model, batch, rows, compute, lengths=lengths.cpu())
 

@@ -5,22 +5,27 @@ Methods and metrics ask about the same texts again and again; each is tokenised 
 
 from __future__ import annotations
 
+import warnings
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerBase
 
+from rationales.data.example import Example
+from rationales.errors import InputError
 from rationales.explanation.types import SPECIAL, Token
+from rationales.models.batch import Batch, Encoded, Side, collate
 from rationales.models.shortening import shortened
 
 Texts: TypeAlias = tuple[str, ...]
 Numbers: TypeAlias = NDArray[np.int64]
+Truncation: TypeAlias = Literal["end", "error"]
 
-REMEMBERED = 131_072
+MOST = 131_072
 """Tokens of recent texts that are kept, at most; about 25 MB."""
 
 
@@ -35,10 +40,13 @@ class Row(NamedTuple):
 
 
 class Tokenising:
-    """A tokenizer, with special tokens added and texts cut at the end, the longer one of a pair first."""
+    """A tokenizer, with special tokens added and texts cut at the end, the longer one of a pair first.
 
-    def __init__(self, tokenizer: PreTrainedTokenizerBase, *, types: bool) -> None:
-        self.tokenizer, self.types = tokenizer, types
+    Up to `most` tokens of recent texts are remembered.
+    """
+
+    def __init__(self, tokenizer: PreTrainedTokenizerBase, *, types: bool, most: int = MOST) -> None:
+        self.tokenizer, self.types, self.most = tokenizer, types, most
         self._recent: OrderedDict[tuple[Texts, int, int], Row] = OrderedDict()
         self._size = 0
 
@@ -61,7 +69,7 @@ class Tokenising:
             self._size += len(row.ids)
             self._recent[key] = row
         self._recent.move_to_end(key)
-        while self._size > REMEMBERED:
+        while self._size > self.most:
             _, oldest = self._recent.popitem(last=False)
             self._size -= len(oldest.ids)
 
@@ -93,6 +101,53 @@ class Tokenising:
                 _array(encoding["token_type_ids"][number]) if self.types else None,
                 bool(fast.overflowing),
             )
+
+
+def encoded(
+    tokenise: Tokenising,
+    examples: Sequence[Example],
+    max_length: int,
+    *,
+    name: str,
+    pad_id: int,
+    side: Side = "right",
+    truncation: Truncation = "end",
+    warn: bool = True,
+) -> Batch:
+    """Examples as a batch, on the processor, for `encode` of a model, whose `name` is for messages."""
+    if not examples:
+        raise InputError("there are no texts to encode")
+    choosing = next((example.id for example in examples if example.choices), None)
+    if choosing is not None:
+        raise InputError(f"example {choosing!r} has choices; a classifier reads single texts and pairs")
+    rows = tokenise([example.texts for example in examples], max_length)
+    cut = sum(row.cut for row in rows)
+    if cut and truncation == "error":
+        first = next(example.id for example, row in zip(examples, rows, strict=True) if row.cut)
+        raise InputError(f"{cut} text(s) are longer than {max_length} tokens, the first is {first!r}")
+    if cut and warn:
+        warnings.warn(cut_message(cut, len(rows), max_length), stacklevel=3)
+    if any(len(row.ids) > max_length for row in rows):
+        raise InputError(f"max_length is {max_length}, which is less than the special tokens of a text take")
+    empty = next((example.id for example, row in zip(examples, rows, strict=True) if not len(row.ids)), None)
+    if empty is not None:
+        raise InputError(
+            f"the text {empty!r} has no tokens, and {name} adds none of its own, so there is nothing to read; "
+            "leave it out"
+        )
+    return collate(
+        [row.ids for row in rows],
+        [row.segments for row in rows],
+        [row.types for row in rows if row.types is not None] if tokenise.types else None,
+        pad_id=pad_id,
+        side=side,
+        sources=tuple(Encoded(example, row.tokens, row.cut) for example, row in zip(examples, rows, strict=True)),
+    )
+
+
+def cut_message(cut: int, total: int, length: int) -> str:
+    """What to tell a user whose texts were too long."""
+    return f"{cut} of {total} texts were longer than {length} tokens and were cut at the end"
 
 
 def _array(numbers: Sequence[int]) -> Numbers:

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -21,7 +21,7 @@ from transformers import (
 from rationales.data.example import Example
 from rationales.errors import InputError, MissingCapability, ModelError
 from rationales.models.arity import mismatch, texts_per_example
-from rationales.models.batch import Batch, Encoded, Erasure, Side, collate, erase
+from rationales.models.batch import Batch, Erasure, Side, erase
 from rationales.models.borrow import borrowed
 from rationales.models.loading import (
     check_complete,
@@ -33,7 +33,7 @@ from rationales.models.loading import (
     untrusted,
 )
 from rationales.models.tap import Tap, tapped
-from rationales.models.tokenising import Tokenising
+from rationales.models.tokenising import MOST, Tokenising, Truncation, encoded
 
 UNBOUNDED = 100_000
 """Tokenizers that know no limit say 10^30; anything above this counts as none."""
@@ -55,7 +55,7 @@ class TransformersClassifier:
         *,
         name: str | None = None,
         max_length: int | None = None,
-        truncation: Literal["end", "error"] = "end",
+        truncation: Truncation = "end",
         padding: Side = "right",
         budget: int | None = None,
     ) -> None:
@@ -82,7 +82,6 @@ class TransformersClassifier:
         self._takes_positions = "position_ids" in accepted and not model.config.is_encoder_decoder
         # GPT-2 and others take types without having been trained with any: the tokenizer knows
         takes_types = "token_type_ids" in accepted and "token_type_ids" in tokenizer.model_input_names
-        self._tokenise = Tokenising(tokenizer, types=takes_types)
         self._takes_keep = "attention_mask" in inspect.signature(model.forward).parameters
         self._position_offset = _position_offset(model)
         if padding == "left" and not (self._pools_last and self._takes_positions):
@@ -96,6 +95,8 @@ class TransformersClassifier:
             )
         self.max_length = self._checked_length(max_length)
         self.budget = budget or default_budget(model)
+        # a round of texts, more on a device with more memory
+        self._tokenise = Tokenising(tokenizer, types=takes_types, most=min(MOST, 16 * self.budget))
         self._pad_id: int | None = (
             model.config.pad_token_id if tokenizer.pad_token_id is None else tokenizer.pad_token_id
         )
@@ -110,7 +111,7 @@ class TransformersClassifier:
         revision: str | None = None,
         trust_remote_code: bool = False,
         max_length: int | None = None,
-        truncation: Literal["end", "error"] = "end",
+        truncation: Truncation = "end",
         budget: int | None = None,
         tokenizer: PreTrainedTokenizerBase | None = None,
     ) -> TransformersClassifier:
@@ -164,36 +165,18 @@ class TransformersClassifier:
         return self.model.device
 
     def encode(self, examples: Sequence[Example], *, warn: bool = True) -> Batch:
-        if not examples:
-            raise InputError("there are no texts to encode")
-        choosing = next((example.id for example in examples if example.choices), None)
-        if choosing is not None:
-            raise InputError(f"example {choosing!r} has choices; a classifier reads single texts and pairs")
         if self._texts is not None and any(len(example.texts) != self._texts for example in examples):
             warnings.warn(mismatch(self.name, self._texts), stacklevel=2)
             self._texts = None  # once is enough
-        rows = self._tokenise([example.texts for example in examples], self.max_length)
-        cut = sum(row.cut for row in rows)
-        if cut and self.truncation == "error":
-            first = next(example.id for example, row in zip(examples, rows, strict=True) if row.cut)
-            raise InputError(f"{cut} text(s) are longer than {self.max_length} tokens, the first is {first!r}")
-        if cut and warn:
-            warnings.warn(cut_message(cut, len(rows), self.max_length), stacklevel=2)
-        if any(len(row.ids) > self.max_length for row in rows):
-            raise InputError(f"max_length is {self.max_length}, which is less than the special tokens of a text take")
-        empty = next((example.id for example, row in zip(examples, rows, strict=True) if not len(row.ids)), None)
-        if empty is not None:
-            raise InputError(
-                f"the text {empty!r} has no tokens, and {self.name} adds none of its own, so there is nothing to read; "
-                "leave it out"
-            )
-        batch = collate(
-            [row.ids for row in rows],
-            [row.segments for row in rows],
-            [row.types for row in rows if row.types is not None] if self._tokenise.types else None,
+        batch = encoded(
+            self._tokenise,
+            examples,
+            self.max_length,
+            name=self.name,
             pad_id=self._pad_id or 0,
             side=self.padding,
-            sources=tuple(Encoded(example, row.tokens, row.cut) for example, row in zip(examples, rows, strict=True)),
+            truncation=self.truncation,
+            warn=warn,
         )
         largest, known = int(batch.ids.max()), getattr(self._embedding, "num_embeddings", UNBOUNDED)
         if largest >= known:
@@ -327,8 +310,3 @@ def _position_offset(model: PreTrainedModel) -> int:
         if name.endswith("position_embeddings") and isinstance(module, nn.Embedding):
             return 0 if module.padding_idx is None else module.padding_idx + 1
     return 0
-
-
-def cut_message(cut: int, total: int, length: int) -> str:
-    """What to tell a user whose texts were too long."""
-    return f"{cut} of {total} texts were longer than {length} tokens and were cut at the end"

@@ -31,7 +31,7 @@ from rationales.explainers import Explainer
 from rationales.explanation import Explanation
 from rationales.metrics.erasure import shared_passes
 from rationales.models import Model, load
-from rationales.models.transformers_classifier import cut_message
+from rationales.models.tokenising import cut_message
 from rationales.registry import summary as about
 from rationales.run.measuring import Choice, chosen_metrics
 from rationales.run.parts import Part, Worker

@@ -14,7 +14,7 @@ from typing import Any
 from rationales.errors import InputError
 from rationales.explanation import Explanation, Explanations, ExplanationWriter, write_jsonl
 from rationales.models import Model, load, rounds
-from rationales.models.transformers_classifier import cut_message
+from rationales.models.tokenising import cut_message
 from rationales.run.progress import progress_bar
 from rationales.run.texts import Method, Text, as_examples, as_explainer, is_pair
 

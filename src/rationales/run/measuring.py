@@ -17,7 +17,7 @@ from rationales.metrics.aggregate import Aggregate, aggregate
 from rationales.metrics.base import Golds, Metric
 from rationales.metrics.erasure import shared_passes
 from rationales.models import Model, load, rounds
-from rationales.models.transformers_classifier import cut_message
+from rationales.models.tokenising import cut_message
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,7 +24,7 @@ from rationales.data.example import Example
 from rationales.errors import InputError, ModelError
 from rationales.models import TransformersClassifier, arity, embedded_encoder
 from rationales.models.loading import check_shapes, load_tokenizer, loading, quiet_transformers
-from rationales.models.transformers_classifier import cut_message
+from rationales.models.tokenising import cut_message
 from rationales.registry import option
 from rationales.train.labels import METRICS, SCORES, Metric, Part, Task, read_task
 from rationales.train.loop import Settings, fit, gathered, session
