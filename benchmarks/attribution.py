@@ -350,7 +350,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", nargs="+", choices=list(MODELS), default=["minilm"])
     parser.add_argument("--encoder", default="", help="directory of the encoder; the embedded one by default")
-    parser.add_argument("--short", type=int, default=100, help="short texts")
+    parser.add_argument("--short", type=int, default=60, help="short texts")
     parser.add_argument("--long", type=int, default=6, help="long texts")
     parser.add_argument("--reviews", type=int, default=200, help="reviews to measure scores on")
     parser.add_argument("--exact", type=int, default=160, help="steps with which the integral counts as known")
