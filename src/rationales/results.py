@@ -84,14 +84,16 @@ def _cell(value: Any) -> str:
 def _commit() -> str:
     """The commit the code is at, with "+" behind it if tracked files differ from it.
 
-    Where the code runs without its repository, the environment variable RATIONALES_COMMIT can tell it.
+    Where the code runs without its repository, or beside another one, the environment variable RATIONALES_COMMIT tells.
     """
+    if told := os.environ.get("RATIONALES_COMMIT"):
+        return told
     here = Path(__file__).parent
     try:
         commit = _git(here, "rev-parse", "--short", "HEAD")
         return commit + ("+" if _git(here, "status", "--porcelain", "--untracked-files=no") else "")
     except (OSError, subprocess.CalledProcessError):
-        return os.environ.get("RATIONALES_COMMIT", "unknown")
+        return "unknown"
 
 
 def _git(where: Path, *arguments: str) -> str:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 import torch
@@ -8,7 +9,7 @@ from torch import Tensor
 
 import tiny
 from rationales.errors import ModelError
-from rationales.models import Batch, erased_logits, over, over_rows, packed
+from rationales.models import Batch, erased_logits, over, over_rows, packed, packer
 from rationales.models.packer import plan
 
 LENGTHS = torch.tensor([3, 9, 1, 4, 4, 7, 2, 9, 5])
@@ -25,15 +26,17 @@ class TestPlan:
             assert len(part) * width <= budget or len(part) == 1
 
     def test_batches_are_full_unless_they_would_be_padding(self) -> None:
-        assert [part.tolist() for part in plan(LENGTHS, 18)] == [[1, 7], [5], [8], [3, 4], [0], [6, 2]]
-        assert [part.tolist() for part in plan(LENGTHS, 4 * 18)] == [[1, 7], [5, 8], [3, 4, 0, 6], [2]]
+        assert [part.tolist() for part in plan(LENGTHS, 18)] == [[1, 7], [5, 8], [3, 4, 0, 6], [2]]
+        with patch.object(packer, "ENOUGH", 0):
+            assert [part.tolist() for part in plan(LENGTHS, 18)] == [[1, 7], [5], [8], [3, 4], [0], [6], [2]]
+            assert [part.tolist() for part in plan(LENGTHS, 8 * 18)] == [[1, 7], [5, 8], [3, 4, 0, 6], [2]]
 
     def test_little_padding_and_large_batches_go_together(self) -> None:
         lengths = torch.randint(5, 80, (3000,), generator=torch.Generator().manual_seed(0))
         parts = [lengths[part] for part in plan(lengths, 8192)]
         padded = [int(part.max()) * len(part) for part in parts]
         assert sum(padded) < 1.06 * int(lengths.sum())
-        assert all(tokens > 2048 * 0.9 for tokens in padded[:-1])
+        assert all(tokens > 1024 * 0.9 for tokens in padded[:-1])
         assert all(tokens <= 8192 for tokens in padded)
 
     def test_empty_inputs_have_a_place(self) -> None:

@@ -28,6 +28,8 @@ _LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
 
 PADDING = 0.05
 """The share of a batch that may be padding, if it can be helped."""
+ENOUGH = 512
+"""Tokens below which a batch is not cut short for the sake of padding."""
 FEWEST, MOST = 64, 1024
 """Texts per round: few enough for a processor's memory, and enough to fill an accelerator."""
 
@@ -36,17 +38,18 @@ def plan(lengths: Tensor, budget: int) -> Iterator[Tensor]:
     """Batches of indices, longest inputs first, each of at most `budget` tokens with its padding (or one input).
 
     A batch ends earlier where it would become more padding than it is worth, once it is large enough to keep a device
-    busy: a quarter of the budget.
+    busy: an eighth of the budget, and `ENOUGH` tokens.
     """
     order = torch.argsort(lengths, descending=True, stable=True)
     sizes = lengths[order]
+    enough = max(budget // 8, min(budget, ENOUGH))
     start = 0
     while start < len(sizes):
         longest = max(int(sizes[start]), 1)
         several = sizes[start : start + max(1, budget // longest)]
         tokens = longest * torch.arange(1, len(several) + 1)
         padding = tokens - several.cumsum(0)
-        fitting = int(((padding <= PADDING * tokens) | (tokens <= budget // 4)).sum())
+        fitting = int(((padding <= PADDING * tokens) | (tokens <= enough)).sum())
         end = start + max(1, fitting)
         yield order[start:end]
         start = end
