@@ -4,7 +4,7 @@ python benchmarks/scaling.py                             writes results/scaling_
 python benchmarks/scaling.py --encoder DIR --out results
 
 Each measurement is a process of its own, because a process never gives its peak back: the largest resident memory,
-and on an accelerator the most that PyTorch allocated there. Seconds are those of explaining and writing, after a few
+and on an accelerator the most that PyTorch allocated there. Seconds are those of explaining and writing, after a hundred
 texts that warm up. The texts are planted reviews. "embedded" is the embedded encoder with an untrained head; "tiny" is
 a very small BERT for the methods that make many copies of each text.
 """
@@ -51,7 +51,7 @@ def measure(encoder: str, size: str, method: str, count: int) -> dict[str, float
     model = TransformersClassifier(network, AutoTokenizer.from_pretrained(source))
     fast = {"integrated_gradients": IntegratedGradients(steps=4, tolerance=1e9), "lime": Lime(samples=20)}
     with tempfile.TemporaryDirectory() as directory:
-        explain(model, reviews(20, seed=1), fast.get(method, method))
+        explain(model, reviews(100, seed=1), fast.get(method, method), out=Path(directory) / "first.parquet")
         began = time.perf_counter()
         explain(model, reviews(count, seed=0), fast.get(method, method), out=Path(directory) / "all.parquet")
         seconds = time.perf_counter() - began

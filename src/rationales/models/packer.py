@@ -11,6 +11,7 @@ import ctypes
 import logging
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from itertools import islice
 from typing import TypeVar
 
@@ -25,6 +26,8 @@ from rationales.models.protocols import Model
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 _LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
+_MMAP_THRESHOLD = -3
+"""The number of that option of glibc's allocator."""
 
 PADDING = 0.05
 """The share of a batch that may be padding, if it can be helped."""
@@ -176,11 +179,23 @@ def erased_logits(
 
 def rounds(model: Model, items: Iterable[T]) -> Iterator[list[T]]:
     """Texts or explanations in lists of as many as fill a few batches, so that any number of them streams."""
+    _map_large_tensors()
     remaining = iter(items)
     size = max(FEWEST, min(MOST, model.budget // 32))
     while part := list(islice(remaining, size)):
         yield part
         _trim_heap()
+
+
+@cache
+def _map_large_tensors() -> None:
+    """Have glibc map large tensors one by one, so that their memory goes back as soon as they do.
+
+    Left to itself it raises the size from which it does so, up to 32 MiB, when it sees large ones come and go.
+    """
+    option = getattr(_LIBC, "mallopt", None)
+    if option is not None:
+        option(_MMAP_THRESHOLD, 4 << 20)
 
 
 def _trim_heap() -> None:
