@@ -4,9 +4,9 @@ python benchmarks/scaling.py                             writes results/scaling_
 python benchmarks/scaling.py --encoder DIR --out results
 
 Each measurement is a process of its own, because a process never gives its peak back: the largest resident memory,
-and on an accelerator the most that PyTorch allocated there. Seconds are those of explaining and writing, after a hundred
-texts that warm up. The texts are planted reviews. "embedded" is the embedded encoder with an untrained head; "tiny" is
-a very small BERT for the methods that make many copies of each text.
+and on an accelerator the most that PyTorch allocated there. Seconds are those of explaining and writing, after a
+hundred texts that warm up. The texts are planted reviews. "embedded" is the embedded encoder with an untrained head;
+"tiny" is a very small BERT for the methods that make many copies of each text.
 """
 
 from __future__ import annotations
