@@ -50,7 +50,8 @@ class Settings:
     epochs: int = option(3, "How often to go through the training data.")
     batch_size: int = option(32, "Texts per step, over all devices together.")
     learning_rate: float = option(5e-5, "Highest learning rate, reached after the warm-up.")
-    warmup: float = option(0.1, "Share of the steps in which the learning rate rises; after them it falls to zero.")
+    warmup: float = option(0.1, "Share of the steps in which the learning rate rises.")
+    decay: bool = option(True, "Let the learning rate fall to zero after that; else it stays.")
     weight_decay: float = option(0.01, "Weight decay; biases and normalisation have none.")
     clip: float = option(1.0, "Largest norm of the gradient; 0: any.")
     patience: int = option(0, "Stop after this many epochs without a better dev score; 0: never.")
@@ -148,6 +149,7 @@ def fit(
     save: Callable[[Path], None],
     score: str,
     rate: Callable[[str], float] | None = None,
+    figures: Callable[[], Mapping[str, float]] | None = None,
 ) -> None:
     """Train `objective` and leave its best epoch in the output directory.
 
@@ -161,6 +163,7 @@ def fit(
         save: writes the model into a directory.
         score: what the dev score is called.
         rate: the highest learning rate of a parameter, by its name, where it is not the same for all.
+        figures: what else to show beside the loss.
     """
     batches = Buckets(lengths, settings.batch_size, settings.seed)
     steps = len(batches)
@@ -183,14 +186,14 @@ def fit(
             module.train()
             total, mean = torch.zeros((), device=accelerator.device), math.nan
             for number, rows in enumerate(loader, start=1):
-                factor = _schedule(epoch * steps + number - 1, settings.epochs * steps, settings.warmup)
+                factor = _schedule(epoch * steps + number - 1, settings.epochs * steps, settings.warmup, settings.decay)
                 for group in optimizer.param_groups:
                     group["lr"] = group["highest"] * factor
                 total += _step(accelerator, module, stepper, rows, settings.clip)
                 show(epoch * steps + number, rate=optimizer.param_groups[0]["lr"])
                 if number % _READ_LOSS_EVERY == 0 or number == steps:
                     mean = float(accelerator.reduce(total, "mean")) / number
-                    show(epoch * steps + number, loss=mean)
+                    show(epoch * steps + number, loss=mean, **(figures() if figures else {}))
                     if not math.isfinite(mean):
                         raise ModelError(f"the loss became {mean} in epoch {epoch + 1}; use a lower learning_rate")
             module.eval()
@@ -239,14 +242,16 @@ def _groups(module: nn.Module, settings: Settings, rate: Callable[[str], float] 
     ]
 
 
-def _schedule(step: int, steps: int, warmup: float) -> float:
+def _schedule(step: int, steps: int, warmup: float, decay: bool = True) -> float:
     """The learning rate's share of its highest value at a step, counted from 0: up to 1, then down towards 0.
 
     >>> [_schedule(step, 5, 0.4) for step in range(5)] == [1 / 2, 1, 3 / 3, 2 / 3, 1 / 3]
     True
     """
     rising = math.ceil(steps * warmup)
-    return (step + 1) / rising if step < rising else (steps - step) / (steps - rising)
+    if step < rising:
+        return (step + 1) / rising
+    return (steps - step) / (steps - rising) if decay else 1.0
 
 
 def _step(accelerator: Accelerator, module: nn.Module, optimizer: Any, rows: list[int], clip: float) -> Tensor:
@@ -282,7 +287,8 @@ def _progress(accelerator: Accelerator, steps: int, score: str) -> Iterator[Call
 
         def show(step: int, **values: float) -> None:
             shown.update(values)
-            text = "  ".join(form.format(shown[key]) for key, form in forms.items() if key in shown)
+            others = {key: f"{key} {{:.3f}}" for key in shown if key not in forms}
+            text = "  ".join(form.format(shown[key]) for key, form in {**forms, **others}.items() if key in shown)
             bar.update(task, completed=step, description=text)
 
         yield show

@@ -1,0 +1,79 @@
+"""Word vectors from files: GloVe and word2vec as text, or Parquet with a column of words and one of vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from rationales.data.text_files import text_lines
+from rationales.errors import DataError
+
+_ROWS = 8192
+
+
+class Vectors(NamedTuple):
+    """Words in the order of the file, and a vector for each, [N, d]."""
+
+    words: list[str]
+    values: NDArray[np.float32]
+
+
+def read_vectors(path: str | Path, wanted: Collection[str] | None = None) -> Vectors:
+    """The vectors of the words that are `wanted`, or of all; the first of equal words counts.
+
+    Text files have a word and its numbers on each line, separated by spaces; a first line with two numbers, as word2vec
+    writes it, is skipped. They may be gzipped.
+    """
+    file = Path(path)
+    if not file.exists():
+        raise DataError("there is no such file of word vectors", file=file)
+    chosen = None if wanted is None else set(wanted)
+    found: dict[str, NDArray[np.float32]] = {}
+    for word, values in _parquet(file) if file.suffix == ".parquet" else _text(file):
+        if (chosen is None or word in chosen) and word not in found:
+            found[word] = values
+    sizes = {len(values) for values in found.values()}
+    if len(sizes) > 1:
+        raise DataError(f"vectors of unequal sizes: {sorted(sizes)}", file=file)
+    if not found:
+        raise DataError("none of the words that are wanted has a vector there", file=file)
+    return Vectors(list(found), np.stack(list(found.values())))
+
+
+def _text(path: Path) -> Iterator[tuple[str, NDArray[np.float32]]]:
+    with text_lines(path) as lines:
+        for number, line in enumerate(lines, start=1):
+            word, _, rest = line.rstrip().partition(" ")
+            if number == 1 and rest.isdigit():
+                continue
+            values = np.array(rest.split(), dtype=object)
+            try:
+                yield word, values.astype(np.float32)
+            except ValueError:
+                raise DataError(f"line {number} is not a word and its numbers: {line[:60]!r}", file=path) from None
+
+
+def _parquet(path: Path) -> Iterator[tuple[str, NDArray[np.float32]]]:
+    table = pq.ParquetFile(path)
+    schema = table.schema_arrow
+    words = next((field.name for field in schema if pa.types.is_string(field.type)), None)
+    vectors = next((field.name for field in schema if _is_vector(field.type)), None)
+    if words is None or vectors is None:
+        raise DataError("there should be a column of words and one of lists of numbers", file=path)
+    for part in table.iter_batches(batch_size=_ROWS, columns=[words, vectors]):
+        values = part.column(vectors)
+        flat = values.flatten().to_numpy(zero_copy_only=False).astype(np.float32)
+        if len(flat) % max(len(part), 1):
+            raise DataError("not all vectors are of one size", file=path)
+        yield from zip(part.column(words).to_pylist(), flat.reshape(len(part), -1), strict=True)
+
+
+def _is_vector(kind: pa.DataType) -> bool:
+    listed = pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind)
+    return bool(listed and pa.types.is_floating(kind.value_type))

@@ -1,0 +1,21 @@
+"""Rationalizers: models that select tokens and predict from those alone."""
+
+from rationales.models.rationalizer.encoders import GruEncoder, TransformerEncoder
+from rationales.models.rationalizer.networks import Predictor, Selector
+from rationales.models.rationalizer.rationalizer import KIND, Architecture, Networks, Rationalizer
+from rationales.models.rationalizer.selecting import Draw, gumbel_draw, likelier, perturbed
+
+__all__ = [
+    "KIND",
+    "Architecture",
+    "Draw",
+    "GruEncoder",
+    "Networks",
+    "Predictor",
+    "Rationalizer",
+    "Selector",
+    "TransformerEncoder",
+    "gumbel_draw",
+    "likelier",
+    "perturbed",
+]

@@ -1,0 +1,270 @@
+"""A rationalizer: a selector keeps some tokens, a predictor sees only those. Its explanation is what it used."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+from transformers import PreTrainedTokenizerBase
+
+from rationales import __version__
+from rationales.data.example import Example
+from rationales.errors import InputError, ModelError
+from rationales.explanation import Explanation, Explanations
+from rationales.explanation.types import Provenance, Selection, Target
+from rationales.models.batch import Batch, Erasure, erase
+from rationales.models.borrow import borrowed
+from rationales.models.loading import checked_device, load_tokenizer, loading
+from rationales.models.packer import over_rows
+from rationales.models.rationalizer.encoders import GruEncoder, Masking, TransformerEncoder
+from rationales.models.rationalizer.networks import Encoder, Predictor, Selector
+from rationales.models.rationalizer.selecting import likelier
+from rationales.models.tokenising import Tokenising, encoded
+
+KIND = "rationalizer"
+"""The `model_type` in the config of a saved rationalizer."""
+WEIGHTS = "model.safetensors"
+
+Sampling: TypeAlias = Literal["argmax", "gumbel"]
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """All that is needed to build the networks anew: what a saved rationalizer keeps in its config.
+
+    `encoder` is the config of a Transformers encoder, or empty for a GRU on word vectors. `shared` says that both
+    players have one encoder.
+    """
+
+    labels: tuple[str, ...]
+    encoder: Mapping[str, Any] = field(default_factory=dict)
+    words: int = 0
+    vector_size: int = 100
+    freeze_vectors: bool = True
+    hidden: int = 200
+    dropout: float = 0.2
+    max_length: int = 256
+    masking: Masking = "output"
+    shared: bool = False
+
+    def players(self) -> tuple[Selector, Predictor]:
+        """The two players with new weights."""
+        first = self._encoder()
+        second = first if self.shared else self._encoder()
+        if isinstance(first, GruEncoder) and isinstance(second, GruEncoder):
+            second.vectors = first.vectors  # both read the same words
+        return Selector(first, self.dropout), Predictor(second, len(self.labels), self.dropout)
+
+    def _encoder(self) -> Encoder:
+        if self.encoder:
+            return TransformerEncoder.from_config(dict(self.encoder), self.masking)
+        return GruEncoder(self.words, self.vector_size, self.hidden, freeze=self.freeze_vectors)
+
+
+class Networks(nn.Module):
+    """The players as one module, whose state is what is saved."""
+
+    def __init__(self, selector: Selector, predictor: Predictor) -> None:
+        super().__init__()
+        self.selector, self.predictor = selector, predictor
+
+
+class Rationalizer:
+    """A classifier that chooses tokens and sees nothing else.
+
+    Special tokens are always seen. A token is chosen if that is likelier than not; `sampling="gumbel"` draws it by its
+    probability instead, as in training, from `seed` and the text alone. `method` and `params` say how it was trained.
+    """
+
+    regression = False
+
+    def __init__(
+        self,
+        networks: Networks,
+        tokenizer: PreTrainedTokenizerBase,
+        architecture: Architecture,
+        *,
+        name: str = KIND,
+        method: str = "rnp",
+        params: Mapping[str, Any] | None = None,
+        sampling: Sampling = "argmax",
+        seed: int = 0,
+        budget: int | None = None,
+    ) -> None:
+        self.networks, self.tokenizer, self.architecture = networks, tokenizer, architecture
+        self.name, self.method, self.params = name, method, dict(params or {})
+        self.sampling, self.seed = sampling, seed
+        self.labels, self.max_length = tuple(architecture.labels), architecture.max_length
+        self.budget = budget or (2048 if self.device.type == "cpu" else 65_536)
+        self._tokenise = Tokenising(tokenizer, types=False)
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.networks.parameters()).device
+
+    # Files
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        source: str | Path,
+        *,
+        device: str | torch.device | None = None,
+        sampling: Sampling = "argmax",
+        budget: int | None = None,
+    ) -> Rationalizer:
+        """From a directory that `save_pretrained` wrote."""
+        path = Path(source)
+        with loading(source, KIND):
+            config = json.loads((path / "config.json").read_text(encoding="utf-8"))
+            if config.get("model_type") != KIND:
+                raise ModelError(f"{source} holds a {config.get('model_type')} and not a {KIND}")
+            given = config["architecture"]
+            architecture = Architecture(**{**given, "labels": tuple(given["labels"])})
+            networks = Networks(*architecture.players())
+            state = load_file(path / WEIGHTS)
+            missing, unexpected = networks.load_state_dict(state, strict=False)
+            tied = {name for name in missing if any(_same(networks, name, other) for other in state)}
+            if unexpected or set(missing) - tied:
+                odd = [*unexpected, *sorted(set(missing) - tied)]
+                raise ValueError(f"its weights are not those of its config: {odd[0]} and {len(odd) - 1} more")
+            tokenizer = load_tokenizer(path)
+        networks.to(checked_device(device)).eval()
+        return cls(
+            networks,
+            tokenizer,
+            architecture,
+            name=str(source),
+            method=config["method"],
+            params=config["params"],
+            sampling=sampling,
+            budget=budget,
+        )
+
+    def save_pretrained(self, directory: str | Path) -> None:
+        """Config, weights and tokenizer; weights that both players share are saved once."""
+        path = Path(directory)
+        path.mkdir(parents=True, exist_ok=True)
+        state, seen = {}, set()
+        for name, tensor in self.networks.state_dict().items():
+            if tensor.data_ptr() not in seen or tensor.numel() == 0:
+                state[name] = tensor.detach().cpu().contiguous()
+                seen.add(tensor.data_ptr())
+        save_file(state, path / WEIGHTS, metadata={"format": "pt"})
+        config = {
+            "model_type": KIND,
+            "method": self.method,
+            "params": self.params,
+            "architecture": asdict(self.architecture),
+            "version": __version__,
+        }
+        (path / "config.json").write_text(json.dumps(config, indent=1, default=list) + "\n", encoding="utf-8")
+        self.tokenizer.save_pretrained(str(path))
+
+    # What every model can do
+
+    def encode(self, examples: Sequence[Example], *, warn: bool = True) -> Batch:
+        return encoded(self._tokenise, examples, self.max_length, name=self.name, pad_id=self._pad_id, warn=warn).to(
+            self.device
+        )
+
+    @property
+    def _pad_id(self) -> int:
+        return int(self.tokenizer.pad_token_id or 0)
+
+    def probabilities(self, logits: Tensor) -> Tensor:
+        return logits.softmax(-1)
+
+    def erase(self, batch: Batch, drop: Tensor, how: Erasure) -> Batch:
+        return erase(batch, drop, how, mask_id=self.tokenizer.mask_token_id, pad_id=self._pad_id)
+
+    def borrowed(self) -> AbstractContextManager[None]:
+        return borrowed(self.networks)
+
+    def embed(self, batch: Batch) -> Tensor:
+        """Word embeddings, [B, T, d]."""
+        embeddings = self.networks.selector.encoder.embed(batch.ids)
+        return embeddings if batch.zeroed is None else embeddings * ~batch.zeroed.unsqueeze(-1)
+
+    def logits(self, batch: Batch) -> Tensor:
+        return self.logits_from(self.embed(batch), batch)
+
+    def logits_from(self, embeddings: Tensor, batch: Batch) -> Tensor:
+        """Choose tokens by these embeddings, and predict from those of the chosen; gradients take the second way."""
+        return self.predict(embeddings, batch, self._choose(self.wanted(embeddings, batch), batch))
+
+    # What a rationalizer can do
+
+    def wanted(self, embeddings: Tensor, batch: Batch) -> Tensor:
+        """Logits of the selector, [B, T, 2]."""
+        logits: Tensor = self.networks.selector(embeddings, batch.keep)
+        return logits
+
+    def predict(self, embeddings: Tensor, batch: Batch, chosen: Tensor) -> Tensor:
+        """Logits [B, C] of the predictor, which sees the tokens `chosen` [B, T] and special ones."""
+        special = batch.keep & ~batch.content
+        shown = torch.where(special, 1.0, chosen.to(embeddings))
+        logits: Tensor = self.networks.predictor(self._own(embeddings, batch), batch.keep, shown)
+        return logits
+
+    def _own(self, embeddings: Tensor, batch: Batch) -> Tensor:
+        """What the predictor reads: its own embeddings of the tokens, where it has any."""
+        mine, other = self.networks.predictor.encoder, self.networks.selector.encoder
+        same = mine is other or (isinstance(mine, GruEncoder) and isinstance(other, GruEncoder))
+        return embeddings if same else mine.embed(batch.ids)
+
+    def chosen(self, batch: Batch) -> Tensor:
+        """The tokens that the selector chooses, [B, T]."""
+        return self._choose(self.wanted(self.embed(batch), batch), batch)
+
+    def _choose(self, wanted: Tensor, batch: Batch) -> Tensor:
+        if self.sampling == "gumbel":
+            wanted = wanted + self._noise(batch).to(wanted)
+        return likelier(wanted, batch.content)
+
+    def _noise(self, batch: Batch) -> Tensor:
+        """Gumbel noise [B, T, 2] that depends on the seed and the text alone."""
+        noise = torch.zeros(*batch.ids.shape, 2)
+        for row, (generator, keep) in enumerate(zip(batch.generators(self.seed), batch.keep.cpu(), strict=True)):
+            noise[row, keep] = torch.from_numpy(generator.gumbel(size=(int(keep.sum()), 2))).float()
+        return noise
+
+    def explain(self, batch: Batch) -> Explanations:
+        """Predictions, and the tokens they were made from."""
+        if len(batch.sources) != len(batch):
+            raise InputError("this batch does not know its texts; explain a batch made by model.encode")
+
+        def compute(part: Batch, _rows: Tensor) -> Tensor:
+            embeddings = self.embed(part)
+            keep = self._choose(self.wanted(embeddings, part), part)
+            logits = self.predict(embeddings, part, keep)
+            room = torch.zeros(len(part), batch.width - part.width, device=logits.device)
+            return torch.cat([self.probabilities(logits), keep.to(logits), room.to(logits)], 1)
+
+        with torch.no_grad(), self.borrowed():
+            found = over_rows(self, batch, compute).cpu()
+        sizes = batch.lengths.tolist()
+        provenance = Provenance(self.method, self.params, self.name, None, __version__)
+        explanations = []
+        for row, source in enumerate(batch.sources):
+            probabilities, keep = found[row, : len(self.labels)], found[row, len(self.labels) :][: sizes[row]]
+            index = int(probabilities.argmax())
+            target = Target(index, self.labels[index], float(probabilities[index]))
+            selection = Selection(keep.numpy() > 0)
+            explanations.append(
+                Explanation(source.example.id, source.example.texts, source.tokens, target, selection, provenance)
+            )
+        return Explanations(explanations)
+
+
+def _same(networks: nn.Module, name: str, other: str) -> bool:
+    """Whether two names of a state are the same weights."""
+    state = networks.state_dict()
+    return other in state and state[name].data_ptr() == state[other].data_ptr()

@@ -1,0 +1,31 @@
+"""What a selection should look like, whatever it says: short, and in few pieces."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from torch import Tensor
+
+Ratio: TypeAlias = Literal["batch", "text"]
+
+
+def sparsity(chosen: Tensor, keep: Tensor, wanted: float, ratio: Ratio = "batch") -> Tensor:
+    """|share of chosen tokens - wanted|, of the batch as a whole or averaged over its texts.
+
+    `chosen` [B, T] is 0 or 1 with gradients, `keep` [B, T] marks the tokens that count.
+    """
+    number, total = (chosen * keep).sum(-1), keep.sum(-1)
+    if ratio == "batch":
+        return (number.sum() / total.sum() - wanted).abs()
+    return (number / total.clamp(min=1) - wanted).abs().mean()
+
+
+def continuity(chosen: Tensor, keep: Tensor, length: int | None) -> Tensor:
+    """How often the choice changes from a token to the next: Σ_t |z_t - z_{t-1}| per text, divided by `length` - 1.
+
+    `length` is the number of positions to which the published weights of this term refer (256, padding included); with
+    none, it is the mean over the neighbours that there are.
+    """
+    both = keep[:, 1:] & keep[:, :-1]
+    changes = ((chosen[:, 1:] - chosen[:, :-1]).abs() * both).sum()
+    return changes / both.sum().clamp(min=1) if length is None else changes / (len(chosen) * (length - 1))

@@ -1,0 +1,164 @@
+"""Train a rationalizer of any kind: words or encoder, the two players, the game, the best epoch by dev accuracy.
+
+from rationales.train.rationalizers import train, ver
+
+train("ver", ver.Config(out=Path("model"), vectors="glove.txt"), train_data, dev_data)
+"""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import AutoModel, PreTrainedTokenizerBase
+
+from rationales.data.example import Example
+from rationales.data.vectors import read_vectors
+from rationales.errors import InputError, QualityWarning
+from rationales.models.loading import load_tokenizer, loading
+from rationales.models.rationalizer import Architecture, GruEncoder, Networks, Rationalizer, TransformerEncoder
+from rationales.models.rationalizer.words import SPECIAL, counted, word_tokenizer
+from rationales.models.tokenising import cut_message
+from rationales.train.labels import Part, Task, read_task
+from rationales.train.loop import fit, gathered, session
+from rationales.train.rationalizers.game import Config, Table, rationalizers
+
+log = logging.getLogger(__name__)
+
+_ENCODED_AT_ONCE = 1024
+NOTHING, EVERYTHING = 0.005, 0.95
+"""Shares of chosen dev tokens beyond which a selector has collapsed."""
+
+
+def train(
+    method: str,
+    config: Config,
+    train_data: Iterable[Example],
+    dev_data: Iterable[Example],
+    *,
+    labels: Sequence[str] | None = None,
+) -> Path:
+    """Train, keep the epoch of the best dev accuracy, and return the directory of the model."""
+    game = rationalizers[method]
+    task = read_task(train_data, dev_data, labels)
+    if not task.names:
+        raise InputError("a rationalizer tells classes apart; these labels are numbers")
+    run = config.run(method, {"metric": "accuracy", **task.facts()})
+    with session(config) as accelerator:
+        if run.finished():
+            return run.out
+        model = _new(method, config, task)
+        model.networks.to(accelerator.device)
+        table = _table(model, task.train, "training", warn=accelerator.is_main_process)
+        dev = _table(model, task.dev, "dev", warn=accelerator.is_main_process)
+
+        def evaluate() -> float:
+            found = gathered(accelerator, lambda rows: _answers(model, dev, rows), dev.lengths, 4 * config.batch_size)
+            _notice_collapse(float(found[:, 1].sum() / found[:, 2].sum()), config.sparsity)
+            return float(found[:, 0].mean())
+
+        objective = game(model, table, config)
+        fit(
+            config,
+            run,
+            accelerator,
+            objective,
+            table.lengths,
+            evaluate=evaluate,
+            save=model.save_pretrained,
+            score="accuracy",
+            figures=objective.figures,
+        )
+    return run.out
+
+
+def _answers(model: Rationalizer, table: Table, rows: list[int]) -> Tensor:
+    """Whether each row is right, how many of its tokens are chosen, and how many there are, [n, 3]."""
+    batch, where = table.batch(rows)
+    embeddings = model.embed(batch)
+    chosen = model.chosen(batch)
+    right = model.predict(embeddings, batch, chosen).argmax(-1) == table.targets[where]
+    return torch.stack([right.float(), chosen.sum(-1).float(), batch.content.sum(-1).float()], 1)
+
+
+def _notice_collapse(share: float, wanted: float) -> None:
+    log.info("chosen of the dev tokens: %.1f %% (wanted: %.1f %%)", 100 * share, 100 * wanted)
+    if share <= NOTHING or share >= EVERYTHING:
+        what = "nothing" if share <= NOTHING else "nearly everything"
+        warnings.warn(
+            f"the selector chooses {what} of the dev texts by now ({share:.1%}). In the first epochs this is common: a "
+            "choice needs a probability above one half. If it stays, change sparsity_weight or continuity_weight",
+            QualityWarning,
+            stacklevel=2,
+        )
+
+
+def _table(model: Rationalizer, part: Part, what: str, *, warn: bool) -> Table:
+    batches, cut = [], 0
+    for start in range(0, len(part.examples), _ENCODED_AT_ONCE):
+        batch = model.encode(part.examples[start : start + _ENCODED_AT_ONCE], warn=False)
+        cut += sum(source.cut for source in batch.sources)
+        batches.append(batch)
+    if cut and warn:
+        warnings.warn(f"{what} data: {cut_message(cut, len(part.examples), model.max_length)}", stacklevel=3)
+    return Table(model, batches, part.targets)
+
+
+def _new(method: str, config: Config, task: Task) -> Rationalizer:
+    """The model before training."""
+    if config.encoder:
+        with loading(config.encoder, "pretrained model"):
+            tokenizer = load_tokenizer(config.encoder)
+            pretrained = AutoModel.from_pretrained(config.encoder, dtype=torch.float32, use_safetensors=True)
+        architecture = _architecture(config, task, encoder=pretrained.config.to_dict())
+        networks = Networks(*architecture.players())
+        for player in (networks.selector, networks.predictor):
+            assert isinstance(player.encoder, TransformerEncoder)
+            player.encoder.encoder.load_state_dict(pretrained.state_dict())
+    else:
+        tokenizer, networks, architecture = _on_words(config, task)
+    params = {name: value for name, value in vars(config).items() if name not in ("out", "overwrite")}
+    return Rationalizer(networks, tokenizer, architecture, name=str(config.out), method=method, params=params)
+
+
+def _on_words(config: Config, task: Task) -> tuple[PreTrainedTokenizerBase, Networks, Architecture]:
+    """Networks on word vectors: those of a file, frozen, or new ones, which are learned."""
+    texts = (text for part in (task.train, task.dev) for example in part.examples for text in example.texts)
+    words = [word for word, _ in counted(texts).most_common()]
+    if not config.vectors:
+        tokenizer = word_tokenizer(words)
+        architecture = _architecture(config, task, words=len(tokenizer), freeze_vectors=False)
+        networks = Networks(*architecture.players())
+        weight = _vectors(networks)
+        with torch.no_grad():
+            weight[: len(SPECIAL)] = 0.0
+        return tokenizer, networks, architecture
+    found = read_vectors(config.vectors, words)
+    share = len(found.words) / max(len(words), 1)
+    log.info("word vectors for %d of %d words", len(found.words), len(words))
+    if share < 0.2:
+        warnings.warn(f"only {share:.0%} of the words of these texts have a vector in {config.vectors}", stacklevel=4)
+    tokenizer = word_tokenizer(found.words)
+    architecture = _architecture(config, task, words=len(tokenizer), vector_size=found.values.shape[1])
+    networks = Networks(*architecture.players())
+    with torch.no_grad():
+        weight = _vectors(networks)
+        weight.zero_()
+        weight[len(SPECIAL) :] = torch.from_numpy(found.values)
+    return tokenizer, networks, architecture
+
+
+def _vectors(networks: Networks) -> Tensor:
+    encoder = networks.selector.encoder
+    assert isinstance(encoder, GruEncoder)
+    return encoder.vectors.weight
+
+
+def _architecture(config: Config, task: Task, **known: Any) -> Architecture:
+    settings = {name: getattr(config, name) for name in ("vector_size", "hidden", "dropout", "max_length", "masking")}
+    return Architecture(labels=task.names, **{**settings, **known})
