@@ -65,7 +65,7 @@ def slug(name: str) -> str:
     """A name as a file's: what file systems dislike is left out, and a digest tells similar names apart.
 
     >>> slug("lime"), slug("org/model")
-    ('lime', 'org_model-6fb2c3')
+    ('lime', 'org_model-4d81cd')
     """
     safe = re.sub(r"[^\w.=,-]+", "_", name, flags=re.ASCII).strip("._")[-60:]
     return name if safe == name else f"{safe}-{digest(name)[:6]}"

@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from pathlib import Path
+
+import pytest
+import torch
+from torch.nn.functional import cross_entropy
+
+from rationales.data.planted import REVIEW_LABELS, reviews
+from rationales.errors import InputError, QualityWarning
+from rationales.models.rationalizer import Rationalizer
+from rationales.train.labels import read_task
+from rationales.train.rationalizers import rationalizers, rnp, train, ver
+from rationales.train.rationalizers.game import Game, Table
+from rationales.train.rationalizers.training import _new
+
+SMALL = {"hidden": 16, "vector_size": 8, "batch_size": 8, "epochs": 2, "learning_rate": 3e-3}
+
+
+@pytest.fixture(scope="module")
+def task():
+    return read_task(reviews(24, seed=0), reviews(12, seed=1), REVIEW_LABELS)
+
+
+def game(task, tmp_path: Path, method: str = "rnp", **options: object) -> Game:
+    torch.manual_seed(0)
+    config = {"rnp": rnp.Config, "ver": ver.Config}[method](out=tmp_path / "model", **{**SMALL, **options})
+    model = _new(method, config, task)
+    table = Table(model, [model.encode(task.train.examples)], task.train.targets)
+    return rationalizers[method](model, table, config)
+
+
+def test_the_loss_is_that_of_the_paper(task, tmp_path: Path) -> None:
+    plain = game(task, tmp_path, sparsity=0.2, sparsity_weight=3.0, continuity_weight=5.0).eval()
+    view = plain.view(range(10))
+    draw = plain.draw(view)
+    keep = view.batch.content
+    chosen = draw.hard.float()
+    share = chosen.sum() / keep.sum()
+    changes = sum(
+        float((row[1:length] - row[: length - 1]).abs().sum())
+        for row, length in zip(chosen, view.batch.lengths.tolist(), strict=True)
+    )
+    logits = plain.model.predict(view.embeddings, view.batch, draw.hard)
+    wanted = 0.9 * cross_entropy(logits, view.targets) + 3 * (share - 0.2).abs() + 5 * changes / (10 * 255)
+    assert float(plain.loss(view, draw).detach()) == pytest.approx(float(wanted.detach()), rel=1e-5)
+
+
+def test_the_predictor_of_ver_sees_the_vicinity_and_the_regularisers_do_not(task, tmp_path: Path) -> None:
+    vicinal = game(task, tmp_path, "ver").eval()
+    view = vicinal.view(range(24))
+    draw = vicinal.draw(view)
+    near = vicinal.vicinity(view, draw)
+    assert torch.equal(near.hard.sum(-1), draw.hard.sum(-1))
+    exchanged = (draw.hard & ~near.hard).sum() / draw.hard.sum()
+    assert 0.15 < float(exchanged) < 0.45
+    assert near.soft is draw.soft
+    plain = game(task, tmp_path).eval()
+    assert torch.equal(vicinal.regularised(view, draw), plain.regularised(view, draw))
+
+
+def test_rnp_is_ver_without_exchange(task, tmp_path: Path) -> None:
+    losses = []
+    for method, options in (("rnp", {}), ("ver", {"perturb": 0.0})):
+        played = game(task, tmp_path, method, **options)
+        torch.manual_seed(5)
+        losses.append(float(played(list(range(8))).detach()))
+    assert losses[0] == losses[1]
+
+
+def test_gradients_reach_both_players_but_not_frozen_vectors(task, tmp_path: Path) -> None:
+    vectors = tmp_path / "vectors.txt"
+    vectors.write_text("".join(f"{word} {i} 1 2\n" for i, word in enumerate(("the", "was", "food", "."))))
+    with pytest.warns(UserWarning, match="only 1% of the words of these texts have a vector"):
+        played = game(task, tmp_path, "ver", vectors=str(vectors))
+    played(list(range(8))).backward()
+    without = {name for name, parameter in played.named_parameters() if parameter.grad is None}
+    assert without == {"networks.selector.encoder.vectors.weight"}
+    assert not played.networks.selector.encoder.vectors.weight[:2].any()  # padding and unknown words
+
+
+def test_a_trained_rationalizer_is_loaded_and_explains_itself(tmp_path: Path) -> None:
+    config = ver.Config(out=tmp_path / "model", **SMALL)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", QualityWarning)  # two epochs are too few to choose anything
+        directory = train("ver", config, reviews(24, seed=0), reviews(12, seed=1), labels=REVIEW_LABELS)
+        assert train("ver", config, reviews(24, seed=0), reviews(12, seed=1), labels=REVIEW_LABELS) == directory
+    model = Rationalizer.from_pretrained(directory, device="cpu")
+    assert (model.method, model.labels, model.params["perturb"]) == ("ver", REVIEW_LABELS, 0.3)
+    (found,) = model.explain(model.encode([reviews(1, seed=2)[0]]))
+    assert found.provenance.method == "ver"
+    assert found.target.label in REVIEW_LABELS
+
+
+def test_a_selector_that_chooses_nothing_is_noticed(tmp_path: Path) -> None:
+    config = rnp.Config(out=tmp_path / "model", **{**SMALL, "epochs": 1, "sparsity": 0.0, "sparsity_weight": 1000.0})
+    with pytest.warns(QualityWarning, match=r"the selector chooses nothing of the dev texts by now \(0\.\d%\)"):
+        train("rnp", config, reviews(200, seed=0), reviews(12, seed=1), labels=REVIEW_LABELS)
+
+
+@pytest.mark.parametrize("options", [{"sparsity": 1.5}, {"perturb": -0.1}, {"temperature": 0.0}])
+def test_options_must_make_sense(options: dict[str, float]) -> None:
+    with pytest.raises(InputError):
+        rnp.Config(**options)
+
+
+def test_numbers_are_no_classes(tmp_path: Path) -> None:
+    numbers = [dataclasses.replace(example, label=index + 0.5) for index, example in enumerate(reviews(8, seed=0))]
+    with pytest.raises(InputError, match="tells classes apart"):
+        train("rnp", rnp.Config(out=tmp_path / "m", **SMALL), numbers, numbers)
