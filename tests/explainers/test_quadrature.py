@@ -101,6 +101,21 @@ def test_a_straight_way_takes_the_first_points_only_and_neighbours_do_not_matter
     assert together[1].tolist() == pytest.approx(alone[0].tolist(), rel=1e-12)
 
 
+@pytest.mark.parametrize("where", [0.3, 0.5, 0.9])
+def test_a_jump_without_width_leaves_the_rest_right(where: float) -> None:
+    """The output leaps, which no slope shows; the slope elsewhere is integrated still, and weights stay small."""
+    leap: tuple[Function, Function, Function] = (
+        lambda a: a + (a > where).double(),
+        lambda a: 1 + 0 * a,
+        lambda a: 0.3 + 0 * a,
+    )
+    ways = Ways(leap)
+    allowed = torch.tensor([0.02], dtype=torch.float64)
+    points, values = adaptive_points(ways.look, ways.ends, allowed, steps=8, most=200)
+    assert float(points.weights.abs().sum()) < 10
+    assert (points.weights @ values).tolist() == pytest.approx([0.3, 0.7], abs=1e-3)
+
+
 def test_no_look_is_repeated_or_thrown_away() -> None:
     ways = Ways(LINE, jump(0.3, 0.01))
     _, taken = ways.integrals(1e-4)

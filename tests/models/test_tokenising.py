@@ -61,8 +61,8 @@ def test_another_length_or_vocabulary_is_another_question(
 
 
 def test_the_oldest_are_forgotten(tokenise: Tokenising, tokenised: list[tuple[str, ...]]) -> None:
-    tokenise.most = 11
-    tokenise([("good food",), ("rude staff",), ("awful food",)], 64)  # four tokens each
+    tokenise.most = 14
+    tokenise([("good food",), ("rude staff",), ("awful food",)], 64)  # four tokens each, and one for the entry
     tokenised.clear()
     tokenise([("awful food",)], 64)
     assert not tokenised

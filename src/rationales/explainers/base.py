@@ -20,7 +20,7 @@ from torch import Tensor
 from rationales import __version__
 from rationales.errors import InputError, MissingCapability, QualityWarning
 from rationales.explanation import Explanation, Explanations, Provenance, Scores, Target
-from rationales.models import Batch, Model, demand, pick, predict, resolve_targets
+from rationales.models import Batch, Model, demand, pick, predict, predicted, resolve_targets
 from rationales.registry import Registry, options_of
 
 explainers: Registry[type[Explainer]] = Registry("explainer", plugins="rationales.explainers")
@@ -89,7 +89,8 @@ class Explainer(ABC):
             probabilities = model.probabilities(logits)
             scores = pick(probabilities, chosen)
             answered = probabilities.isfinite().all(-1)
-            found = self._attributed(model, batch, chosen, answered)
+            with predicted(model, batch, logits):
+                found = self._attributed(model, batch, chosen, answered)
         _warn_of_gaps(self.name, model, batch, answered, found)
         if targets is None:
             chosen = chosen.masked_fill(~answered, -1)  # nothing is predicted, and not the first class

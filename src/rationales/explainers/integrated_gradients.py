@@ -14,7 +14,7 @@ from rationales.explainers.base import Attribution, Explainer, explainers
 from rationales.explainers.baseline import Baseline, baseline_embeddings, ends, relative_gap, scale_of, warn_of_gaps
 from rationales.explainers.gradient import output_and_gradient
 from rationales.explainers.quadrature import Points, adaptive_points, gauss_points
-from rationales.models import Batch, Differentiable, over, over_rows, pick
+from rationales.models import Batch, Differentiable, over, over_rows, pick, predict
 from rationales.registry import option
 
 Rule: TypeAlias = Literal["adaptive", "gauss"]
@@ -36,11 +36,12 @@ class Way:
         """f_y of the reference input and of the text, [B, 2]."""
 
         def compute(part: Batch, rows: Tensor) -> Tensor:
-            both = baseline_embeddings(self.model, part, self.baseline), self.model.embed(part)
-            return torch.stack([pick(self.model.logits_from(end, part), self.targets[rows]) for end in both], 1)
+            reference = baseline_embeddings(self.model, part, self.baseline)
+            return pick(self.model.logits_from(reference, part), self.targets[rows])
 
         with torch.no_grad():
-            return over_rows(self.model, self.batch, compute)
+            text = pick(predict(self.model, self.batch), self.targets)
+            return torch.stack([over_rows(self.model, self.batch, compute), text], 1)
 
     @property
     def change(self) -> Tensor:
@@ -72,11 +73,11 @@ class Way:
         """What `look` shows at these points (`values` [N, T], if that is known), weighted and added up, [B, T]."""
         if values is None:
             _, values = self.look(points.rows, points.where)
-        weighted = values * points.weights.to(values)[:, None]
-        total = torch.zeros(self.batch.ids.shape, device=values.device, dtype=values.dtype)
+        weighted = values.double() * points.weights[:, None]  # weights of both signs may be large where f jumps
+        total = torch.zeros(self.batch.ids.shape, device=values.device, dtype=torch.float64)
         for having, here in points.in_turn(torch.arange(len(total), device=total.device)):
             total = total.index_add(0, having, weighted[here])
-        return total
+        return total.to(values)
 
     def components(self, points: Points) -> Tensor:
         """The integral of each dimension, [B, T, d]. Points go one after another, so that only their sum is kept."""

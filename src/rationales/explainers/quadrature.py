@@ -24,6 +24,8 @@ SLACK = 10.0
 """The errors of all stretches, signs aside, may add up to so many times what the error of the whole may be."""
 SHORTEST = 1e-12
 """Stretches are not split below this length."""
+WILD = 20.0
+"""If the weights of an interpolation, signs aside, add up to so many times the stretch, its points lie badly."""
 
 
 class Points(NamedTuple):
@@ -189,8 +191,17 @@ def _interpolation(grid: _Grid, lens: _Lens) -> tuple[Tensor, Tensor]:
         skipped[..., other] = True
         basis = basis * torch.where(skipped.unsqueeze(-2), 1.0, factor)
     speed = lens.width.unsqueeze(-1) * (1 + torch.tan(t) ** 2)  # da/dt
-    shares = (basis * (parts * speed * length).unsqueeze(-1)).sum(-2)
-    return torch.where(there, shares, 0.0), stencil
+    shares = torch.where(there, (basis * (parts * speed * length).unsqueeze(-1)).sum(-2), 0.0)
+    whole = grid.edges.diff()
+    wild = shares.abs().sum(-1) > WILD * whole
+    return torch.where(wild.unsqueeze(-1), _halves(stencil, there, whole), shares), stencil
+
+
+def _halves(stencil: Tensor, there: Tensor, whole: Tensor) -> Tensor:
+    """Weights of the trapezoidal rule: half of the stretch for the point on either side, or all where there is one."""
+    stretches = torch.arange(whole.shape[1])[:, None]
+    beside = there & ((stencil == stretches - 1) | (stencil == stretches))
+    return torch.where(beside, whole.unsqueeze(-1) / beside.sum(-1, keepdim=True).clamp(min=1), 0.0)
 
 
 def _split(missing: Tensor, grid: _Grid, allowed: Tensor, most: int) -> Tensor:

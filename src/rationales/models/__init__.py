@@ -15,7 +15,7 @@ from rationales.models.loading import checked_device
 from rationales.models.packer import erased_logits, over, over_rows, packed, rounds
 from rationales.models.protocols import Attentive, Differentiable, Model, SelfExplaining, demand
 from rationales.models.tap import Tap
-from rationales.models.targets import Output, chosen, pick, predict, resolve_targets
+from rationales.models.targets import Output, chosen, pick, predict, predicted, resolve_targets
 from rationales.models.transformers_classifier import TransformersClassifier
 
 __all__ = [
@@ -39,6 +39,7 @@ __all__ = [
     "packed",
     "pick",
     "predict",
+    "predicted",
     "resolve_targets",
     "rounds",
 ]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Literal, TypeAlias
 
 import torch
@@ -50,6 +52,22 @@ def resolve_targets(model: Model, batch: Batch, target: int | str | Sequence[int
     return targets.to(batch.ids.device)
 
 
+_known: ContextVar[tuple[Model, Batch, Tensor] | None] = ContextVar("logits that are known", default=None)
+
+
 def predict(model: Model, batch: Batch) -> Tensor:
     """Logits of every row, [B, C], in full batches."""
+    known = _known.get()
+    if known is not None and known[0] is model and known[1] is batch:
+        return known[2]
     return over_rows(model, batch, lambda part, _: model.logits(part))
+
+
+@contextmanager
+def predicted(model: Model, batch: Batch, logits: Tensor) -> Iterator[None]:
+    """Inside this block `predict` knows the logits of this batch."""
+    token = _known.set((model, batch, logits))
+    try:
+        yield
+    finally:
+        _known.reset(token)

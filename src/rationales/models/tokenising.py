@@ -9,6 +9,7 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from threading import Lock
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -49,9 +50,14 @@ class Tokenising:
         self.tokenizer, self.types, self.most = tokenizer, types, most
         self._recent: OrderedDict[tuple[Texts, int, int], Row] = OrderedDict()
         self._size = 0
+        self._lock = Lock()  # a call changes the settings of the tokenizer, and what is remembered
 
     def __call__(self, texts: Sequence[Texts], max_length: int) -> list[Row]:
         """The texts in order; singles and pairs may be mixed."""
+        with self._lock:
+            return self._rows(texts, max_length)
+
+    def _rows(self, texts: Sequence[Texts], max_length: int) -> list[Row]:
         words = len(self.tokenizer)  # whoever adds tokens to the tokenizer changes what texts become
         keys = [(sides, max_length, words) for sides in texts]
         found = {key: self._recent[key] for key in keys if key in self._recent}
@@ -66,12 +72,12 @@ class Tokenising:
 
     def _remember(self, key: tuple[Texts, int, int], row: Row) -> None:
         if key not in self._recent:
-            self._size += len(row.ids)
+            self._size += _size(key[0], row)
             self._recent[key] = row
         self._recent.move_to_end(key)
         while self._size > self.most:
-            _, oldest = self._recent.popitem(last=False)
-            self._size -= len(oldest.ids)
+            (sides, _, _), oldest = self._recent.popitem(last=False)
+            self._size -= _size(sides, oldest)
 
     def _tokenised(self, texts: Sequence[Texts], max_length: int) -> Iterator[Row]:
         given: list[Texts] = list(texts)
@@ -148,6 +154,11 @@ def encoded(
 def cut_message(cut: int, total: int, length: int) -> str:
     """What to tell a user whose texts were too long."""
     return f"{cut} of {total} texts were longer than {length} tokens and were cut at the end"
+
+
+def _size(texts: Texts, row: Row) -> int:
+    """What remembering a text costs, in tokens: a text that was cut costs more than its tokens do."""
+    return 1 + max(len(row.ids), sum(map(len, texts)) // 64)
 
 
 def _array(numbers: Sequence[int]) -> Numbers:

@@ -168,6 +168,8 @@ class TransformersClassifier:
         if self._texts is not None and any(len(example.texts) != self._texts for example in examples):
             warnings.warn(mismatch(self.name, self._texts), stacklevel=2)
             self._texts = None  # once is enough
+        if self._tokenise.tokenizer is not self.tokenizer:  # somebody gave us another
+            self._tokenise = Tokenising(self.tokenizer, types=self._tokenise.types, most=self._tokenise.most)
         batch = encoded(
             self._tokenise,
             examples,
