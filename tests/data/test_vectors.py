@@ -41,13 +41,23 @@ def test_only_those_that_are_wanted(file: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("a 1 2\nb 1\n", r"unequal sizes: \[1, 2\]"), ("a 1 2\nb 1 x\n", "line 2 is not a word and its numbers")],
+    [
+        ("a 1 2\nb 1\n", "line 2 is not a word and its numbers"),
+        ("a 1 2\nb 1 x\n", "line 2 is not a word and its numbers"),
+        ("a 1 2\nb 1 nan\n", "some vectors hold NaN or infinity"),
+    ],
 )
 def test_what_is_no_file_of_vectors(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "vectors.txt"
     path.write_text(text)
     with pytest.raises(DataError, match=message):
         read_vectors(path)
+
+
+def test_words_with_spaces_and_tabs_between(tmp_path: Path) -> None:
+    path = tmp_path / "vectors.txt"
+    path.write_text("a 1 2\n. . . 3 4\nb\t5\t6\n")
+    assert read_vectors(path).words == ["a", ". . .", "b"]
 
 
 def test_a_table_needs_both_columns(tmp_path: Path) -> None:

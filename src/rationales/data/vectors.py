@@ -35,7 +35,7 @@ def read_vectors(path: str | Path, wanted: Collection[str] | None = None) -> Vec
         raise DataError("there is no such file of word vectors", file=file)
     chosen = None if wanted is None else set(wanted)
     found: dict[str, NDArray[np.float32]] = {}
-    for word, values in _parquet(file) if file.suffix == ".parquet" else _text(file):
+    for word, values in _parquet(file) if file.suffix == ".parquet" else _text(file, chosen):
         if (chosen is None or word in chosen) and word not in found:
             found[word] = values
     sizes = {len(values) for values in found.values()}
@@ -43,18 +43,27 @@ def read_vectors(path: str | Path, wanted: Collection[str] | None = None) -> Vec
         raise DataError(f"vectors of unequal sizes: {sorted(sizes)}", file=file)
     if not found:
         raise DataError("none of the words that are wanted has a vector there", file=file)
-    return Vectors(list(found), np.stack(list(found.values())))
+    values = np.stack(list(found.values()))
+    if not np.isfinite(values).all():
+        raise DataError("some vectors hold NaN or infinity", file=file)
+    return Vectors(list(found), values)
 
 
-def _text(path: Path) -> Iterator[tuple[str, NDArray[np.float32]]]:
+def _text(path: Path, wanted: Collection[str] | None) -> Iterator[tuple[str, NDArray[np.float32]]]:
+    """Words may contain spaces, as some of GloVe do: so many numbers as on the first line end each line."""
+    size = 0
     with text_lines(path) as lines:
         for number, line in enumerate(lines, start=1):
-            word, _, rest = line.rstrip().partition(" ")
-            if number == 1 and rest.isdigit():
+            fields = line.rstrip().split()
+            if number == 1 and len(fields) == 2 and all(field.isdigit() for field in fields):
+                size = int(fields[1])
                 continue
-            values = np.array(rest.split(), dtype=object)
+            size = size or len(fields) - 1
+            word = " ".join(fields[:-size])
+            if wanted is not None and word not in wanted:
+                continue
             try:
-                yield word, values.astype(np.float32)
+                yield word, np.array(fields[-size:], dtype=np.float32)
             except ValueError:
                 raise DataError(f"line {number} is not a word and its numbers: {line[:60]!r}", file=path) from None
 

@@ -9,6 +9,7 @@ import torch
 
 import tiny
 from rationales.errors import InputError, ModelError
+from rationales.explainers import explainers
 from rationales.explanation.types import Selection
 from rationales.models import Differentiable, SelfExplaining
 from rationales.models.rationalizer import Architecture, Networks, Rationalizer
@@ -129,3 +130,33 @@ def test_a_gru_reads_each_text_from_its_own_end() -> None:
         wanted, _ = torch.nn.utils.rnn.pad_packed_sequence(whole(packed)[0], batch_first=True)
         found = rnn(inputs, batch.keep)
     assert torch.allclose(found[batch.keep], wanted[batch.keep], atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_erased_tokens_are_not_seen(kind: str) -> None:
+    model = rationalizer(kind)
+    batch = model.encode(TEXTS)
+    with torch.no_grad():
+        everything = torch.ones_like(batch.content)
+        empty = model.erase(batch, batch.content, "zero")
+        seen = model.predict(model.embed(batch), batch, everything)
+        erased = model.predict(model.embed(empty), empty, everything)
+    assert (seen != erased).any(-1).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("method", ["gradient", "input_x_gradient", "leave_one_out", "lime"])
+def test_other_methods_can_be_asked_too(kind: str, method: str) -> None:
+    model = rationalizer(kind)
+    found = explainers[method]()(model, model.encode(TEXTS))
+    assert all(np.isfinite(explanation.body.values).all() for explanation in found)
+    assert any(np.abs(explanation.body.values).max() > 0 for explanation in found)
+
+
+def test_an_answer_that_is_no_number_is_no_prediction() -> None:
+    model = rationalizer("gru")
+    with torch.no_grad():
+        model.networks.predictor.head[-1].bias.fill_(float("nan"))
+    for explanation in model.explain(model.encode(TEXTS)):
+        assert explanation.target.index == -1
+        assert explanation.target.label == ""

@@ -46,14 +46,17 @@ def _taken(values: Tensor, columns: Tensor) -> Tensor:
 class GruEncoder(nn.Module):
     """A GRU on word vectors. Those of padding and of unknown words are zero."""
 
-    trained_alone = True
-
     def __init__(self, words: int, size: int, hidden: int, *, freeze: bool) -> None:
         super().__init__()
         self.vectors = nn.Embedding(words, size)
         self.vectors.weight.requires_grad_(not freeze)
         self.rnn = BiGru(size, hidden)
         self.hidden = hidden
+
+    def share_words(self, other: GruEncoder | TransformerEncoder) -> None:
+        """Read the same word vectors as another."""
+        assert isinstance(other, GruEncoder)
+        self.vectors = other.vectors
 
     def embed(self, ids: Tensor) -> Tensor:
         """Word vectors, [B, T, d]."""
@@ -84,6 +87,13 @@ class TransformerEncoder(nn.Module):
         """With new weights, for those of a file to be put in."""
         own = AutoConfig.for_model(**config)
         return cls(AutoModel.from_config(own), masking)
+
+    def share_words(self, other: GruEncoder | TransformerEncoder) -> None:
+        """Read the same word embeddings as another; they are not trained, since neither could own them."""
+        assert isinstance(other, TransformerEncoder)
+        words = other.encoder.get_input_embeddings()
+        words.requires_grad_(False)
+        self.encoder.set_input_embeddings(words)
 
     def embed(self, ids: Tensor) -> Tensor:
         """Word embeddings, [B, T, d]."""

@@ -36,7 +36,7 @@ class Predictor(nn.Module):
 
     def states(self, embeddings: Tensor, keep: Tensor, shown: Tensor | None) -> Tensor:
         """The pooled state, [B, hidden]."""
-        states = self.encoder(embeddings, keep, shown)
+        states = self.encoder(embeddings, keep, shown).float()  # half precision has no number as low as NEVER
         pooled: Tensor = states.masked_fill(~keep.unsqueeze(-1), NEVER).amax(1)
         return pooled
 

@@ -58,8 +58,7 @@ class Architecture:
         """The two players with new weights."""
         first = self._encoder()
         second = first if self.shared else self._encoder()
-        if isinstance(first, GruEncoder) and isinstance(second, GruEncoder):
-            second.vectors = first.vectors  # both read the same words
+        second.share_words(first)
         return Selector(first, self.dropout), Predictor(second, len(self.labels), self.dropout)
 
     def _encoder(self) -> Encoder:
@@ -118,6 +117,7 @@ class Rationalizer:
         *,
         device: str | torch.device | None = None,
         sampling: Sampling = "argmax",
+        seed: int = 0,
         budget: int | None = None,
     ) -> Rationalizer:
         """From a directory that `save_pretrained` wrote."""
@@ -131,7 +131,9 @@ class Rationalizer:
             networks = Networks(*architecture.players())
             state = load_file(path / WEIGHTS)
             missing, unexpected = networks.load_state_dict(state, strict=False)
-            tied = {name for name in missing if any(_same(networks, name, other) for other in state)}
+            places = {name: tensor.data_ptr() for name, tensor in networks.state_dict().items()}
+            filled = {places[name] for name in state if name in places}
+            tied = {name for name in missing if places[name] in filled}
             if unexpected or set(missing) - tied:
                 odd = [*unexpected, *sorted(set(missing) - tied)]
                 raise ValueError(f"its weights are not those of its config: {odd[0]} and {len(odd) - 1} more")
@@ -145,6 +147,7 @@ class Rationalizer:
             method=config["method"],
             params=config["params"],
             sampling=sampling,
+            seed=seed,
             budget=budget,
         )
 
@@ -211,14 +214,8 @@ class Rationalizer:
         """Logits [B, C] of the predictor, which sees the tokens `chosen` [B, T] and special ones."""
         special = batch.keep & ~batch.content
         shown = torch.where(special, 1.0, chosen.to(embeddings))
-        logits: Tensor = self.networks.predictor(self._own(embeddings, batch), batch.keep, shown)
+        logits: Tensor = self.networks.predictor(embeddings, batch.keep, shown)
         return logits
-
-    def _own(self, embeddings: Tensor, batch: Batch) -> Tensor:
-        """What the predictor reads: its own embeddings of the tokens, where it has any."""
-        mine, other = self.networks.predictor.encoder, self.networks.selector.encoder
-        same = mine is other or (isinstance(mine, GruEncoder) and isinstance(other, GruEncoder))
-        return embeddings if same else mine.embed(batch.ids)
 
     def chosen(self, batch: Batch) -> Tensor:
         """The tokens that the selector chooses, [B, T]."""
@@ -251,20 +248,16 @@ class Rationalizer:
         with torch.no_grad(), self.borrowed():
             found = over_rows(self, batch, compute).cpu()
         sizes = batch.lengths.tolist()
-        provenance = Provenance(self.method, self.params, self.name, None, __version__)
+        drawn = self.sampling == "gumbel"
+        params = {**self.params, "sampling": self.sampling}
+        provenance = Provenance(self.method, params, self.name, self.seed if drawn else None, __version__)
         explanations = []
         for row, source in enumerate(batch.sources):
             probabilities, keep = found[row, : len(self.labels)], found[row, len(self.labels) :][: sizes[row]]
-            index = int(probabilities.argmax())
-            target = Target(index, self.labels[index], float(probabilities[index]))
+            index = int(probabilities.argmax()) if bool(probabilities.isfinite().all()) else -1
+            target = Target(index, self.labels[index] if index >= 0 else "", float(probabilities[index]))
             selection = Selection(keep.numpy() > 0)
             explanations.append(
                 Explanation(source.example.id, source.example.texts, source.tokens, target, selection, provenance)
             )
         return Explanations(explanations)
-
-
-def _same(networks: nn.Module, name: str, other: str) -> bool:
-    """Whether two names of a state are the same weights."""
-    state = networks.state_dict()
-    return other in state and state[name].data_ptr() == state[other].data_ptr()

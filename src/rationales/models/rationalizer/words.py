@@ -34,7 +34,7 @@ def splitter() -> pre_tokenizers.PreTokenizer:
 
 def counted(texts: Iterable[str], *, lower: bool = True) -> Counter[str]:
     """How often each word occurs."""
-    split, counts = splitter(), Counter[str]()
+    split, counts, small = splitter(), Counter[str](), normalizers.Lowercase()
     for text in texts:
-        counts.update(word for word, _ in split.pre_tokenize_str(text.lower() if lower else text))
+        counts.update(word for word, _ in split.pre_tokenize_str(small.normalize_str(text) if lower else text))
     return counts

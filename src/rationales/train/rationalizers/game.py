@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import torch
 from torch import Tensor, nn
@@ -63,6 +63,16 @@ class Config(Settings):
         for name, low, high in (("sparsity", 0.0, 1.0), ("perturb", 0.0, 1.0), ("dropout", 0.0, 1.0)):
             if not low <= getattr(self, name) <= high:
                 raise InputError(f"{name} must lie between {low} and {high}, got {getattr(self, name)}")
+        for name, known in (
+            ("sparsity_ratio", get_args(Ratio)),
+            ("continuity_over", ("length", "tokens")),
+            ("perturb_count", get_args(Count)),
+            ("masking", get_args(Masking)),
+        ):
+            if getattr(self, name) not in known:
+                raise InputError(f"{name} must be one of {', '.join(known)}; got {getattr(self, name)!r}")
+        if self.max_length < 2 or self.hidden < 2 or self.hidden % 2:
+            raise InputError("max_length must be at least 2, and hidden an even number: it is shared by two directions")
         if self.temperature <= 0:
             raise InputError(f"temperature must be above 0, got {self.temperature}")
 
@@ -92,9 +102,9 @@ class Table:
         self.lengths: list[int] = torch.cat([batch.lengths for batch in batches]).tolist()
         self.targets = targets.to(model.device)
 
-    def batch(self, rows: Sequence[int], width: int | None = None) -> tuple[Batch, Tensor]:
-        """The rows as a batch, cut to the longest of them (or to `width`), and their numbers on the device."""
-        longest = width or max(self.lengths[row] for row in rows)
+    def batch(self, rows: Sequence[int]) -> tuple[Batch, Tensor]:
+        """The rows as a batch, cut to the longest of them, and their numbers on the device."""
+        longest = max(self.lengths[row] for row in rows)
         where = torch.tensor(rows, device=self.ids.device)
         ids, keep, segments = (part[where, :longest] for part in (self.ids, self.keep, self.segments))
         return Batch(ids, keep, segments), where

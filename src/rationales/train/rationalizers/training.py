@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +104,7 @@ def _table(model: Rationalizer, part: Part, what: str, *, warn: bool) -> Table:
     for start in range(0, len(part.examples), _ENCODED_AT_ONCE):
         batch = model.encode(part.examples[start : start + _ENCODED_AT_ONCE], warn=False)
         cut += sum(source.cut for source in batch.sources)
-        batches.append(batch)
+        batches.append(replace(batch, sources=()))  # their tokens would fill the memory
     if cut and warn:
         warnings.warn(f"{what} data: {cut_message(cut, len(part.examples), model.max_length)}", stacklevel=3)
     return Table(model, batches, part.targets)
