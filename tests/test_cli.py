@@ -119,6 +119,13 @@ def test_options_reach_the_method_and_its_provenance(call, model, tmp_path):
     assert found.target.label == "LABEL_1"
 
 
+def test_options_may_stand_behind_the_method_as_in_compare(call, model, tmp_path):
+    out = tmp_path / "found.parquet"
+    status, _, _ = call("explain", "-m", model, "--method", "lime:samples=20", "--out", str(out), "good food")
+    assert status == 0
+    assert Explanations.load(out)[0].provenance.params["samples"] == 20
+
+
 def test_a_pair_keeps_its_two_texts(call, model, tmp_path):
     out = tmp_path / "found.jsonl"
     status, _, _ = call(

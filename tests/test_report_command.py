@@ -93,10 +93,15 @@ def test_what_cannot_be_drawn(call, tmp_path):
         call("people.parquet", "run")
     with pytest.raises(InputError, match="--limit must be at least 1, got 0"):
         call("people.parquet", "--limit", "0")
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(InputError, match=r"there is no file or directory nothing\.parquet"):
         call("nothing.parquet")
     assert not list(tmp_path.glob("*.html"))
 
 
 def test_help_shows_an_example(call):
     assert "rationales report runs/reviews" in call("--help")
+
+
+def test_a_path_that_leads_nowhere(call):
+    with pytest.raises(InputError, match="there is no file or directory nosuch"):
+        call("nosuch", "--out", "p.html")

@@ -351,11 +351,12 @@ def test_another_model_under_the_same_name_begins_anew(tmp_path):
         assert (ours.predicted, ours.probability) == (theirs.predicted, theirs.probability)
 
 
-def test_other_texts_begin_anew(model, tmp_path):
+def test_changed_texts_begin_anew(model, tmp_path):
     compare(model, reviews(), ["gradient"], out=tmp_path / "c")
-    others = [replace(example, texts=("never again !",), rationale=None) for example in reviews()]
-    again = compare(model, others, ["gradient"], out=tmp_path / "c")
-    assert {case.texts for case in again.cases()} == {("never again !",)}
+    changed = [replace(example, texts=("never again !",), rationale=None) for example in reviews()]
+    changed[5] = reviews()[5]
+    again = compare(model, changed, ["gradient"], out=tmp_path / "c")
+    assert {case.texts for case in again.cases()} == {("never again !",), reviews()[5].texts}
     assert "human" not in next(again.cases()).explanations
 
 
@@ -391,3 +392,19 @@ def test_texts_without_an_answer_are_left_out_and_told(model, monkeypatch):
     assert math.isnan(last.probability)
     figure = found.summary.standings[0].figures["comprehensiveness"]
     assert (figure.count, figure.undefined) == (3, 1)
+
+
+def test_a_comparison_of_other_texts_is_left_alone(model, tmp_path):
+    compare(model, reviews(4), ["gradient"], out=tmp_path / "out")
+    before = content(tmp_path / "out")
+    with pytest.raises(InputError, match="holds a comparison of other texts, such as 'the soup was good ,'"):
+        compare(model, ["never again", "we loved it"], ["gradient"], out=tmp_path / "out")
+    assert content(tmp_path / "out") == before
+    changed = [replace(reviews(4)[0], texts=("the soup was tasty ,",)), *reviews(4)[1:]]
+    assert compare(model, changed, ["gradient"], out=tmp_path / "out").summary.texts == 4
+
+
+def test_labels_that_are_not_the_models_are_told(model):
+    others = [replace(example, label="yes" if example.label else "no") for example in reviews(4)]
+    with pytest.warns(UserWarning, match=r"no text counts as right or wrong: labels such as 'no' are not those of"):
+        compare(model, others, ["gradient"])

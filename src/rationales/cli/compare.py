@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -13,7 +12,7 @@ import typer
 from rich.console import Console
 
 from rationales.cli.explain import column_flag
-from rationales.cli.fields import DataDir, built, read_options, with_fields, without_options
+from rationales.cli.fields import DataDir, built, parted, read_options, with_fields, without_options
 from rationales.data import Columns, load
 from rationales.errors import InputError
 
@@ -74,8 +73,8 @@ def compare(
     from rationales.metrics import metrics as known
     from rationales.report.table import print_summary
 
-    methods = [built(name, explainers[name], options) for name, options in map(_parted, method or ())]
-    metrics = {name: read_options(name, known[name].options, options) for name, options in map(_parted, metric or ())}
+    methods = [built(name, explainers[name], options) for name, options in map(parted, method or ())]
+    metrics = {name: read_options(name, known[name].options, options) for name, options in map(parted, metric or ())}
     (columns,) = objects
     examples = load(
         data, split=split, columns=columns, data_dir=data_dir, on_error=on_error, limit=limit, quotes=quotes
@@ -100,12 +99,3 @@ def compare(
         print_summary(found.summary, Console())
     if page:
         print(f"the page: {found.report()}", file=sys.stderr)
-
-
-def _parted(given: str) -> tuple[str, Mapping[str, str]]:
-    """`lime:samples=1000:seed=1` → its name and options."""
-    name, *options = given.split(":")
-    pairs = [option.partition("=") for option in options]
-    if wrong := [option for option, (_, sign, _) in zip(options, pairs, strict=True) if not sign]:
-        raise InputError(f"options are written name:option=value:option=value; got {wrong[0]!r} in {given!r}")
-    return name, {option.replace("-", "_"): value for option, _, value in pairs}

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 import typer
 from rich.console import Console
 
-from rationales.cli.fields import DataDir, built, merged_parameters, with_fields, without_options
+from rationales.cli.fields import DataDir, built, merged_parameters, parted, with_fields, without_options
 from rationales.data import Columns, Example, load
 from rationales.errors import InputError
 from rationales.explanation.files import check_writable
@@ -78,7 +78,8 @@ def explain(
         raise InputError(f"--limit must be at least 1, got {limit}")
     if out is not None and as_json:
         raise InputError("--json prints and --out saves; give one of them (--out FILE.jsonl saves JSON)")
-    explainer = built(method, explainers[method], extra or {})
+    name, options = parted(method)
+    explainer = built(name, explainers[name], {**options, **(extra or {})})
     (columns,) = objects
     examples: Iterable[Example]
     if data is not None:

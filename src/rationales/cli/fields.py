@@ -157,3 +157,12 @@ def _converted(name: str, kind: Any, text: str) -> Any:
         return kind(text)
     except ValueError:
         raise InputError(f"--{name.replace('_', '-')} must be a number, got {text!r}") from None
+
+
+def parted(given: str) -> tuple[str, Mapping[str, str]]:
+    """`lime:samples=1000:seed=1` → its name and options."""
+    name, *options = given.split(":")
+    pairs = [option.partition("=") for option in options]
+    if wrong := [option for option, (_, sign, _) in zip(options, pairs, strict=True) if not sign]:
+        raise InputError(f"options are written name:option=value:option=value; got {wrong[0]!r} in {given!r}")
+    return name, {option.replace("-", "_"): value for option, _, value in pairs}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -85,6 +86,15 @@ def check_complete(report: Mapping[str, Any]) -> None:
             f"it lacks {len(missing)} of its weights, such as {missing[0]}; a model that was never trained to classify "
             "is an --encoder for rationales train classifier"
         )
+
+
+def share_files(directory: Path) -> None:
+    """Let others read what was saved, as far as the user's mask lets them; safetensors writes for its owner alone."""
+    kept = os.umask(0)
+    os.umask(kept)
+    for file in directory.iterdir():
+        if file.is_file():
+            file.chmod(0o666 & ~kept)
 
 
 def untrusted(source: str | Path) -> ModelError:

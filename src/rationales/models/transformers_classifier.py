@@ -30,6 +30,7 @@ from rationales.models.loading import (
     default_budget,
     load_tokenizer,
     loading,
+    share_files,
     untrusted,
 )
 from rationales.models.tap import Tap, tapped
@@ -150,6 +151,7 @@ class TransformersClassifier:
         """Weights, config and tokenizer, the way Transformers keeps them."""
         self.model.save_pretrained(directory)
         self.tokenizer.save_pretrained(directory)
+        share_files(Path(directory))
 
     def _checked_length(self, wanted: int | None) -> int:
         possible = getattr(self.model.config, "max_position_embeddings", None) or UNBOUNDED

@@ -71,12 +71,16 @@ class _Source:
         self._taken: set[Key] = set()
 
     def _read(self) -> Iterator[Explanation]:
+        if not self.path.exists():
+            raise InputError(f"there is no file or directory {self.path}")
         match self.path.suffix:
             case ".parquet":
                 return iter(Explanations.load(self.path))
             case ".jsonl":
                 return read_jsonl(self.path)
-        raise InputError(f"explanations are read from .parquet or .jsonl, got {self.path}")
+        raise InputError(
+            f"explanations are read from .parquet or .jsonl, got {self.path} (rationales explain --out writes them)"
+        )
 
     def _next(self) -> bool:
         """Let one more explanation wait; False at the end of the file."""

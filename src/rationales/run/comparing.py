@@ -29,10 +29,12 @@ from rationales.data import load as load_data
 from rationales.errors import InputError, MissingCapability
 from rationales.explainers import Explainer
 from rationales.explanation import Explanation
+from rationales.explanation.files import check_writable
 from rationales.metrics.erasure import shared_passes
 from rationales.models import Model, load
 from rationales.models.tokenising import cut_message
 from rationales.registry import summary as about
+from rationales.run.labels import true_label
 from rationales.run.measuring import Choice, chosen_metrics
 from rationales.run.parts import Part, Worker
 from rationales.run.progress import Steps
@@ -80,6 +82,7 @@ def compare(
     """
     examples, labels, source = _examples(data)
     models = _models(model, tokenizer)
+    _warn_of_labels(examples, labels, models)
     chosen = _methods(methods)
     asked = _metrics(metrics, options, marked=any(example.rationale is not None for example in examples))
     rank_by = rank_by or asked[0].metric.name
@@ -99,6 +102,8 @@ def compare(
             out = tempfile.mkdtemp(prefix="rationales-")
             stack.callback(shutil.rmtree, out, ignore_errors=True)
         store = Store(Path(out))
+        check_writable(store.directory / RESULTS)
+        _check_same_texts(store, examples)
         size = store.begin(settings)["size"]
         kinds = [(title, name) for title in models for name in chosen]
         with Steps(kinds, len(examples), progress) as steps, shared_passes() as passes:
@@ -117,13 +122,40 @@ def compare(
     return found
 
 
+def _check_same_texts(store: Store, examples: Sequence[Example]) -> None:
+    """Refuse to put a comparison of quite other texts in the place of one that is there."""
+    before = store.texts(0)
+    if not before.exists():
+        return
+    there = [tuple(each["texts"]) for each in read_json(before)["texts"]]
+    if not set(there) & {example.texts for example in examples}:
+        raise InputError(
+            f"{store.directory} holds a comparison of other texts, such as {there[0][0]!r:.60}; give another directory "
+            "(--out), or delete that one"
+        )
+
+
+def _warn_of_labels(examples: Sequence[Example], names: Sequence[str] | None, models: Mapping[str, Model]) -> None:
+    """Say that labels are not the model's, so that nobody wonders why no text counts as right."""
+    labelled = [example for example in examples if isinstance(example.label, int | str)]
+    for title, model in models.items():
+        found = {true_label(example, names, model) for example in labelled}
+        if labelled and not model.regression and not found & set(model.labels):
+            warnings.warn(
+                f"no text counts as right or wrong: labels such as {labelled[0].label!r} are not those of {title} "
+                f"({', '.join(model.labels)})",
+                stacklevel=3,
+            )
+
+
 def _examples(data: Data) -> tuple[list[Example], Sequence[str] | None, str]:
     """The examples, the names of their labels, and what the data are called."""
     if isinstance(data, str | Path):
         data = load_data(str(data))
     examples = list(as_examples(data))
     if not examples:
-        raise InputError("there are no texts to compare explanations of")
+        where = f" in {data.name}" if isinstance(data, Dataset) else ""
+        raise InputError(f"there are no texts to compare explanations of{where}")
     if isinstance(data, Dataset):
         return examples, data.labels, data.name
     return examples, None, f"{len(examples)} texts"

@@ -167,7 +167,7 @@ def _ties(tied: Sequence[Standing], first: Standing) -> list[str]:
     cheapest = min([first, *tied], key=lambda item: item.seconds_per_1000_tokens)
     sentence = f"{names} {'is' if len(tied) == 1 else 'are'} within noise of it: these texts cannot tell them apart."
     if cheapest is first:
-        return [sentence + " It is also the cheapest of them."]
+        return [sentence + f" `{first.method}` is also the cheapest of them."]
     cost, costs = cheapest.seconds_per_1000_tokens, first.seconds_per_1000_tokens
     saved = f"{cost:.2g} against {costs:.2g} seconds per 1,000 tokens"
     return [sentence + f" Of these `{cheapest.method}` is the cheapest ({saved})."]

@@ -21,7 +21,7 @@ from rationales.explanation import Explanation, Explanations
 from rationales.explanation.types import Provenance, Selection, Target
 from rationales.models.batch import Batch, Erasure, erase
 from rationales.models.borrow import borrowed
-from rationales.models.loading import checked_device, load_tokenizer, loading
+from rationales.models.loading import checked_device, load_tokenizer, loading, share_files
 from rationales.models.packer import over_rows
 from rationales.models.rationalizer.encoders import GruEncoder, Masking, TransformerEncoder
 from rationales.models.rationalizer.networks import Encoder, Predictor, Selector
@@ -170,6 +170,7 @@ class Rationalizer:
         }
         (path / "config.json").write_text(json.dumps(config, indent=1, default=list) + "\n", encoding="utf-8")
         self.tokenizer.save_pretrained(str(path))
+        share_files(path)
 
     # What every model can do
 
