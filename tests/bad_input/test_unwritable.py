@@ -100,8 +100,8 @@ def test_directories_that_training_and_comparing_cannot_use(refused, model_direc
     assert "cannot be used as output directory" in refused(*training, "--out", tmp_path / "file")
     assert "cannot be used as output directory" in refused(*training, "--out", tmp_path / "file" / "deeper")
     assert "is not empty and holds no run" in refused(*training, "--out", tmp_path / "full")
-    assert "holds no comparison to go on with" in refused(*comparing, "--out", tmp_path / "file")
-    assert "ot a directory" in refused(*comparing, "--out", tmp_path / "file" / "deeper")
+    assert "file is not a directory" in refused(*comparing, "--out", tmp_path / "file")
+    assert "file is not a directory" in refused(*comparing, "--out", tmp_path / "file" / "deeper")
     assert "holds no comparison to go on with" in refused(*comparing, "--out", tmp_path / "full")
     assert names(tmp_path) == ["file", "full", "full/thesis.tex", "rows.csv"]
 

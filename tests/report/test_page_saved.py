@@ -121,8 +121,9 @@ def test_files_that_do_not_go_on_one_page(tmp_path):
 
 
 def test_files_that_cannot_be_read(tmp_path):
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(InputError, match="there is no file or directory"):
         list(cases_of([tmp_path / "missing.parquet"]))
+    (tmp_path / "table.csv").write_text("text")
     with pytest.raises(InputError, match=r"read from \.parquet or \.jsonl"):
         list(cases_of([tmp_path / "table.csv"]))
     (tmp_path / "damaged.parquet").write_bytes(b"PAR1 no more")
