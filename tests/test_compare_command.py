@@ -74,7 +74,7 @@ def test_json_is_the_results(call, tmp_path):
         (("--rank-by", "log_odds"), "'log_odds' is not among them"),
         (("--target", "nonsense"), "no label 'nonsense'"),
         (("--text-column", "review"), "review"),
-        (("--out", "reviews.csv"), "holds no comparison"),
+        (("--out", "reviews.csv"), "reviews.csv is not a directory"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(call, arguments, message):
