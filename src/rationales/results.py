@@ -41,11 +41,11 @@ class Row:
 
 
 def write(table: str, rows: Sequence[Row], *, seeds: Sequence[int], directory: Path = Path("results")) -> Path:
-    """Write `<table>.json` and `<table>.md`; the command is the one that is running."""
+    """Write `<table>.json` and `<table>.md`; the command is the one that is running, without paths of this machine."""
     directory.mkdir(parents=True, exist_ok=True)
     content = {
         "table": table,
-        "command": shlex.join(["python", *sys.argv]),
+        "command": _command(sys.argv),
         "commit": _commit(),
         "versions": {"python": platform.python_version(), **versions()},
         "hardware": hardware(),
@@ -79,6 +79,23 @@ def markdown(content: dict[str, Any]) -> str:
 def _cell(value: Any) -> str:
     text = "" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
     return text.replace("|", "\\|")
+
+
+def _command(arguments: Sequence[str]) -> str:
+    """The command as others would give it: of absolute paths the last part, and none of where its results went.
+
+    >>> _command(["bench.py", "--python", "/opt/env/bin/python", "--out", "/tmp/out", "--seeds", "1"])
+    'python bench.py --python python --seeds 1'
+    """
+    shown: list[str] = []
+    for one in arguments:
+        if not Path(one).is_absolute():
+            shown.append(one)
+        elif shown[-1:] == ["--out"]:
+            shown.pop()
+        else:
+            shown.append(Path(one).name)
+    return shlex.join(["python", *shown])
 
 
 def _commit() -> str:

@@ -1,7 +1,7 @@
 """Explain many texts.
 
-Texts stream: they are encoded, explained and handed on in rounds, so ten thousand take no more memory than a
-hundred, and results can go straight to a file.
+Texts stream: they are encoded, explained and handed on in rounds, so memory does not follow their
+number, and results can go straight to a file.
 """
 
 from __future__ import annotations

@@ -24,12 +24,10 @@ from rationales.data.example import Example
 from rationales.errors import InputError, ModelError
 from rationales.models import TransformersClassifier, arity, embedded_encoder
 from rationales.models.loading import check_shapes, load_tokenizer, loading, quiet_transformers
-from rationales.models.tokenising import cut_message
 from rationales.registry import option
+from rationales.train.encoding import encoded_parts
 from rationales.train.labels import METRICS, SCORES, Metric, Part, Task, read_task
 from rationales.train.loop import Settings, fit, gathered, session
-
-_ENCODED_AT_ONCE = 1024
 
 
 @dataclass(frozen=True)
@@ -141,12 +139,4 @@ def _pretrained(config: Config, task: Task) -> TransformersClassifier:
 
 def _lengths(model: TransformersClassifier, part: Part, what: str, *, warn: bool) -> list[int]:
     """Tokens of each text; says how many texts had to be cut."""
-    lengths: list[int] = []
-    cut = 0
-    for start in range(0, len(part.examples), _ENCODED_AT_ONCE):
-        batch = model.encode(part.examples[start : start + _ENCODED_AT_ONCE], warn=False)
-        lengths += batch.lengths.tolist()
-        cut += sum(source.cut for source in batch.sources)
-    if cut and warn:
-        warnings.warn(f"{what} data: {cut_message(cut, len(lengths), model.max_length)}", stacklevel=3)
-    return lengths
+    return [length for batch in encoded_parts(model, part, what, warn=warn) for length in batch.lengths.tolist()]

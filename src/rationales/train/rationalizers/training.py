@@ -24,14 +24,13 @@ from rationales.errors import InputError, QualityWarning
 from rationales.models.loading import load_tokenizer, loading
 from rationales.models.rationalizer import Architecture, GruEncoder, Networks, Rationalizer, TransformerEncoder
 from rationales.models.rationalizer.words import SPECIAL, counted, word_tokenizer
-from rationales.models.tokenising import cut_message
+from rationales.train.encoding import encoded_parts
 from rationales.train.labels import Part, Task, read_task
 from rationales.train.loop import fit, gathered, session
 from rationales.train.rationalizers.game import Config, Table, rationalizers
 
 log = logging.getLogger(__name__)
 
-_ENCODED_AT_ONCE = 1024
 NOTHING, EVERYTHING = 0.005, 0.95
 """Shares of chosen dev tokens beyond which a selector has collapsed."""
 
@@ -100,13 +99,8 @@ def _notice_collapse(share: float, wanted: float) -> None:
 
 
 def _table(model: Rationalizer, part: Part, what: str, *, warn: bool) -> Table:
-    batches, cut = [], 0
-    for start in range(0, len(part.examples), _ENCODED_AT_ONCE):
-        batch = model.encode(part.examples[start : start + _ENCODED_AT_ONCE], warn=False)
-        cut += sum(source.cut for source in batch.sources)
-        batches.append(replace(batch, sources=()))  # their tokens would fill the memory
-    if cut and warn:
-        warnings.warn(f"{what} data: {cut_message(cut, len(part.examples), model.max_length)}", stacklevel=3)
+    parts = encoded_parts(model, part, what, warn=warn)
+    batches = [replace(batch, sources=()) for batch in parts]  # their tokens would fill the memory
     return Table(model, batches, part.targets)
 
 
