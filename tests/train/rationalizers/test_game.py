@@ -13,7 +13,7 @@ from rationales.errors import InputError, QualityWarning
 from rationales.models.rationalizer import Rationalizer
 from rationales.train.labels import read_task
 from rationales.train.rationalizers import rationalizers, rnp, train, ver
-from rationales.train.rationalizers.game import Game, Table
+from rationales.train.rationalizers.game import Game, Table, View, held
 from rationales.train.rationalizers.training import _new
 
 SMALL = {"hidden": 16, "vector_size": 8, "batch_size": 8, "epochs": 2, "learning_rate": 3e-3}
@@ -32,9 +32,14 @@ def game(task, tmp_path: Path, method: str = "rnp", **options: object) -> Game:
     return rationalizers[method](model, table, config)
 
 
+def seen(played: Game, task, rows: range) -> View:
+    batch = played.model.encode([task.train.examples[row] for row in rows])
+    return View(batch, played.model.embed(batch), task.train.targets[list(rows)])
+
+
 def test_the_loss_is_that_of_the_paper(task, tmp_path: Path) -> None:
     plain = game(task, tmp_path, sparsity=0.2, sparsity_weight=3.0, continuity_weight=5.0).eval()
-    view = plain.view(range(10))
+    view = seen(plain, task, range(10))
     draw = plain.draw(view)
     keep = view.batch.content
     chosen = draw.hard.float()
@@ -50,7 +55,7 @@ def test_the_loss_is_that_of_the_paper(task, tmp_path: Path) -> None:
 
 def test_the_predictor_of_ver_sees_the_vicinity_and_the_regularisers_do_not(task, tmp_path: Path) -> None:
     vicinal = game(task, tmp_path, "ver").eval()
-    view = vicinal.view(range(24))
+    view = seen(vicinal, task, range(24))
     draw = vicinal.draw(view)
     near = vicinal.vicinity(view, draw)
     assert torch.equal(near.hard.sum(-1), draw.hard.sum(-1))
@@ -66,7 +71,8 @@ def test_rnp_is_ver_without_exchange(task, tmp_path: Path) -> None:
     for method, options in (("rnp", {}), ("ver", {"perturb": 0.0})):
         played = game(task, tmp_path, method, **options)
         torch.manual_seed(5)
-        losses.append(float(played(list(range(8))).detach()))
+        view = seen(played, task, range(8))
+        losses.append(float(played(view.batch, view.targets).loss.detach()))
     assert losses[0] == losses[1]
 
 
@@ -75,7 +81,8 @@ def test_gradients_reach_both_players_but_not_frozen_vectors(task, tmp_path: Pat
     vectors.write_text("".join(f"{word} {i} 1 2\n" for i, word in enumerate(("the", "was", "food", "."))))
     with pytest.warns(UserWarning, match="only 1% of the words of these texts have a vector"):
         played = game(task, tmp_path, "ver", vectors=str(vectors))
-    played(list(range(8))).backward()
+    view = seen(played, task, range(8))
+    played(view.batch, view.targets).loss.backward()
     without = {name for name, parameter in played.named_parameters() if parameter.grad is None}
     assert without == {"networks.selector.encoder.vectors.weight"}
     assert not played.networks.selector.encoder.vectors.weight[:2].any()  # padding and unknown words
@@ -110,3 +117,10 @@ def test_numbers_are_no_classes(tmp_path: Path) -> None:
     numbers = [dataclasses.replace(example, label=index + 0.5) for index, example in enumerate(reviews(8, seed=0))]
     with pytest.raises(InputError, match="tells classes apart"):
         train("rnp", rnp.Config(out=tmp_path / "m", **SMALL), numbers, numbers)
+
+
+def test_a_network_held_fixed_passes_gradients_on_and_keeps_none() -> None:
+    layer, given = torch.nn.Linear(3, 2), torch.randn(4, 3, requires_grad=True)
+    held(layer, given).sum().backward()
+    assert layer.weight.grad is None
+    assert torch.allclose(given.grad, layer.weight.sum(0).expand(4, 3))

@@ -51,7 +51,7 @@ def likelier(logits: Tensor, eligible: Tensor) -> Tensor:
 def perturbed(
     hard: Tensor,
     eligible: Tensor,
-    p: float,
+    p: float | Tensor,
     *,
     count: Count = "exact",
     generator: torch.Generator | None = None,

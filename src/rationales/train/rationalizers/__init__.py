@@ -1,7 +1,7 @@
 """Rationalizers: one file for each variant of the game between a selector and a predictor."""
 
 from rationales.train.rationalizers import rnp, ver
-from rationales.train.rationalizers.game import Config, Game, rationalizers
+from rationales.train.rationalizers.game import Game, GameConfig, rationalizers
 from rationales.train.rationalizers.training import train
 
-__all__ = ["Config", "Game", "rationalizers", "rnp", "train", "ver"]
+__all__ = ["Game", "GameConfig", "rationalizers", "rnp", "train", "ver"]

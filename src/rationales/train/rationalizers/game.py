@@ -6,12 +6,13 @@ changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, get_args
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 import torch
 from torch import Tensor, nn
+from torch.func import functional_call
 from torch.nn.functional import cross_entropy
 
 from rationales.errors import InputError
@@ -28,7 +29,7 @@ rationalizers: Registry[type[Game]] = Registry("rationalizer")
 
 
 @dataclass(frozen=True)
-class Config(Settings):
+class GameConfig(Settings):
     """What every variant lets its user choose. Defaults are those of the paper's beer reviews."""
 
     epochs: int = option(300, "How often to go through the training data.")
@@ -78,12 +79,18 @@ class Config(Settings):
 
 
 class View(NamedTuple):
-    """Some texts of the training data: the batch, its embeddings [B, T, d], the classes [B], and their rows [B]."""
+    """Some texts as the players see them."""
 
     batch: Batch
-    embeddings: Tensor
-    targets: Tensor
-    rows: Tensor
+    embeddings: Tensor  # [B, T, d]
+    targets: Tensor  # [B]
+
+
+class Played(NamedTuple):
+    """What comes of one step: the loss of all networks together, and the share of the tokens that were chosen."""
+
+    loss: Tensor
+    share: Tensor
 
 
 class Table:
@@ -103,33 +110,45 @@ class Table:
         self.targets = targets.to(model.device)
 
     def batch(self, rows: Sequence[int]) -> tuple[Batch, Tensor]:
-        """The rows as a batch, cut to the longest of them, and their numbers on the device."""
+        """The rows as a batch, cut to the longest of them, and their classes."""
         longest = max(self.lengths[row] for row in rows)
         where = torch.tensor(rows, device=self.ids.device)
         ids, keep, segments = (part[where, :longest] for part in (self.ids, self.keep, self.segments))
-        return Batch(ids, keep, segments), where
+        return Batch(ids, keep, segments), self.targets[where]
 
 
 class Game(nn.Module):
-    """One step of a game: the loss of some rows of the training data."""
+    """One step of a game: the loss of some texts.
 
-    config: Config
+    The step is a pure function of the networks, of the numbers below and of chance, made of operations that
+    `torch.func.vmap` knows, with no value read back and no branch on one: so many runs can be played at once.
 
-    def __init__(self, model: Rationalizer, table: Table, config: Config) -> None:
+    `numbers` are those of the config that may differ between such runs; each becomes a buffer of that name. A variant
+    with further networks makes them in `__init__`; they learn like the players and are not saved with them. Networks
+    that play against each other all learn at once from one loss: see `held`.
+    """
+
+    Config: ClassVar[type[GameConfig]]
+    numbers: tuple[str, ...] = ("sparsity", "sparsity_weight", "continuity_weight", "label_weight", "perturb")
+    sparsity: Tensor
+    sparsity_weight: Tensor
+    continuity_weight: Tensor
+    label_weight: Tensor
+    perturb: Tensor
+
+    def __init__(self, model: Rationalizer, table: Table, config: GameConfig) -> None:
+        """`table` is the training data, for variants that need to know something of it as a whole."""
         super().__init__()
-        self.model, self.table, self.config = model, table, config
+        self.model, self.config = model, config
         self.networks = model.networks
-        self.shown: dict[str, Tensor] = {}
+        for name in self.numbers:
+            value = torch.tensor(float(getattr(config, name)), device=table.ids.device)
+            self.register_buffer(name, value, persistent=False)
 
-    def forward(self, rows: list[int]) -> Tensor:
-        view = self.view(rows)
+    def forward(self, batch: Batch, targets: Tensor) -> Played:
+        view = View(batch, self.model.embed(batch), targets)
         draw = self.draw(view)
-        self.shown["sparsity"] = draw.hard.sum() / view.batch.content.sum()
-        return self.loss(view, draw)
-
-    def view(self, rows: Sequence[int]) -> View:
-        batch, where = self.table.batch(rows)
-        return View(batch, self.model.embed(batch), self.table.targets[where], where)
+        return Played(self.loss(view, draw), draw.hard.sum() / batch.content.sum())
 
     def draw(self, view: View) -> Draw:
         """A random choice of the selector."""
@@ -137,14 +156,14 @@ class Game(nn.Module):
         return gumbel_draw(wanted, view.batch.content, temperature=self.config.temperature)
 
     def vicinity(self, view: View, draw: Draw) -> Draw:
-        """What the predictor sees of a choice while it learns: the choice, some of its tokens exchanged."""
+        """What the predictor sees of a choice while it learns: the choice, some of its tokens exchanged (VER)."""
         if not self.config.perturb:
             return draw
-        config = self.config
-        return draw.replaced(perturbed(draw.hard, view.batch.content, config.perturb, count=config.perturb_count))
+        count = self.config.perturb_count
+        return draw.replaced(perturbed(draw.hard, view.batch.content, self.perturb, count=count))
 
     def predicted(self, view: View, chosen: Tensor) -> Tensor:
-        """Logits of the predictor, [B, C]."""
+        """Logits of the predictor, [B, C], for `chosen` [B, T]."""
         return self.model.predict(view.embeddings, view.batch, chosen)
 
     def regularised(self, view: View, draw: Draw) -> Tensor:
@@ -152,14 +171,16 @@ class Game(nn.Module):
         config, chosen = self.config, draw.through
         counted = torch.ones_like(view.batch.keep) if config.count_pads else view.batch.content
         length = config.max_length if config.continuity_over == "length" else None
-        shortness = sparsity(chosen, counted, config.sparsity, config.sparsity_ratio)
-        return config.sparsity_weight * shortness + config.continuity_weight * continuity(chosen, counted, length)
+        shortness = sparsity(chosen, counted, self.sparsity, config.sparsity_ratio)
+        return self.sparsity_weight * shortness + self.continuity_weight * continuity(chosen, counted, length)
 
     def loss(self, view: View, draw: Draw) -> Tensor:
         """0.9 · cross-entropy of the predictor + λ1 · sparsity + λ2 · continuity."""
         logits = self.predicted(view, self.vicinity(view, draw).through)
-        return self.config.label_weight * cross_entropy(logits, view.targets) + self.regularised(view, draw)
+        return self.label_weight * cross_entropy(logits, view.targets) + self.regularised(view, draw)
 
-    def figures(self) -> Mapping[str, float]:
-        """What a progress bar shows beside the loss; reading them makes the processor wait."""
-        return {name: float(value) for name, value in self.shown.items()}
+
+def held(module: nn.Module, *given: Any) -> Any:
+    """What a network says, itself held fixed: gradients go to what it is given, and none to its weights."""
+    fixed = {name: value.detach() for name, value in module.named_parameters()}
+    return functional_call(module, fixed, given)

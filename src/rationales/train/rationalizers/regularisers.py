@@ -9,7 +9,7 @@ from torch import Tensor
 Ratio: TypeAlias = Literal["batch", "text"]
 
 
-def sparsity(chosen: Tensor, keep: Tensor, wanted: float, ratio: Ratio = "batch") -> Tensor:
+def sparsity(chosen: Tensor, keep: Tensor, wanted: float | Tensor, ratio: Ratio = "batch") -> Tensor:
     """|share of chosen tokens - wanted|, of the batch as a whole or averaged over its texts.
 
     `chosen` [B, T] is 0 or 1 with gradients, `keep` [B, T] marks the tokens that count.

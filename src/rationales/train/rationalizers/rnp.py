@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rationales.train.rationalizers.game import Config as Shared
-from rationales.train.rationalizers.game import Game, rationalizers
+from rationales.train.rationalizers.game import Game, GameConfig, rationalizers
 
 
 @dataclass(frozen=True)
-class Config(Shared):
+class Config(GameConfig):
     """Select tokens and predict from those alone (RNP)."""
 
 

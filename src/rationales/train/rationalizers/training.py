@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import AutoModel, PreTrainedTokenizerBase
 
 from rationales.data.example import Example
@@ -27,7 +27,7 @@ from rationales.models.rationalizer.words import SPECIAL, counted, word_tokenize
 from rationales.train.encoding import encoded_parts
 from rationales.train.labels import Part, Task, read_task
 from rationales.train.loop import fit, gathered, session
-from rationales.train.rationalizers.game import Config, Table, rationalizers
+from rationales.train.rationalizers.game import Game, GameConfig, Played, Table, rationalizers
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ NOTHING, EVERYTHING = 0.005, 0.95
 
 def train(
     method: str,
-    config: Config,
+    config: GameConfig,
     train_data: Iterable[Example],
     dev_data: Iterable[Example],
     *,
@@ -62,7 +62,7 @@ def train(
             _notice_collapse(float(found[:, 1].sum() / found[:, 2].sum()), config.sparsity)
             return float(found[:, 0].mean())
 
-        objective = game(model, table, config)
+        objective = Objective(game(model, table, config), table)
         fit(
             config,
             run,
@@ -77,12 +77,30 @@ def train(
     return run.out
 
 
+class Objective(nn.Module):
+    """A game as the training loop knows it: rows of the training data in, their loss out."""
+
+    def __init__(self, game: Game, table: Table) -> None:
+        super().__init__()
+        self.game, self.table = game, table
+        self._share = torch.zeros(())
+
+    def forward(self, rows: list[int]) -> Tensor:
+        played: Played = self.game(*self.table.batch(rows))
+        self._share = played.share.detach()
+        return played.loss
+
+    def figures(self) -> Mapping[str, float]:
+        """What a progress bar shows beside the loss; reading it makes the processor wait."""
+        return {"sparsity": float(self._share)}
+
+
 def _answers(model: Rationalizer, table: Table, rows: list[int]) -> Tensor:
     """Whether each row is right, how many of its tokens are chosen, and how many there are, [n, 3]."""
-    batch, where = table.batch(rows)
+    batch, targets = table.batch(rows)
     embeddings = model.embed(batch)
     chosen = model.chosen(batch)
-    right = model.predict(embeddings, batch, chosen).argmax(-1) == table.targets[where]
+    right = model.predict(embeddings, batch, chosen).argmax(-1) == targets
     return torch.stack([right.float(), chosen.sum(-1).float(), batch.content.sum(-1).float()], 1)
 
 
@@ -104,7 +122,7 @@ def _table(model: Rationalizer, part: Part, what: str, *, warn: bool) -> Table:
     return Table(model, batches, part.targets)
 
 
-def _new(method: str, config: Config, task: Task) -> Rationalizer:
+def _new(method: str, config: GameConfig, task: Task) -> Rationalizer:
     """The model before training."""
     if config.encoder:
         with loading(config.encoder, "pretrained model"):
@@ -121,7 +139,7 @@ def _new(method: str, config: Config, task: Task) -> Rationalizer:
     return Rationalizer(networks, tokenizer, architecture, name=str(config.out), method=method, params=params)
 
 
-def _on_words(config: Config, task: Task) -> tuple[PreTrainedTokenizerBase, Networks, Architecture]:
+def _on_words(config: GameConfig, task: Task) -> tuple[PreTrainedTokenizerBase, Networks, Architecture]:
     """Networks on word vectors: those of a file, frozen, or new ones, which are learned."""
     texts = (text for part in (task.train, task.dev) for example in part.examples for text in example.texts)
     words = [word for word, _ in counted(texts).most_common()]
@@ -154,6 +172,6 @@ def _vectors(networks: Networks) -> Tensor:
     return encoder.vectors.weight
 
 
-def _architecture(config: Config, task: Task, **known: Any) -> Architecture:
+def _architecture(config: GameConfig, task: Task, **known: Any) -> Architecture:
     settings = {name: getattr(config, name) for name in ("vector_size", "hidden", "dropout", "max_length", "masking")}
     return Architecture(labels=task.names, **{**settings, **known})

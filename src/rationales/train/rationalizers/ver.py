@@ -11,12 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rationales.registry import option
-from rationales.train.rationalizers.game import Config as Shared
-from rationales.train.rationalizers.game import Game, rationalizers
+from rationales.train.rationalizers.game import Game, GameConfig, rationalizers
 
 
 @dataclass(frozen=True)
-class Config(Shared):
+class Config(GameConfig):
     """Select tokens and predict from those alone, the predictor trained on the vicinity of each choice (VER)."""
 
     perturb: float = option(0.3, "Share of the chosen tokens to exchange for others while training.")
