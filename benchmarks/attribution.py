@@ -54,8 +54,8 @@ from rationales.explainers import IntegratedGradients
 from rationales.explainers.integrated_gradients import difference
 from rationales.explanation import Explanation
 from rationales.explanation.types import FloatArray
-from rationales.metrics.erasure import best_tokens
 from rationales.metrics.faithfulness import BINS
+from rationales.metrics.on_tokens import best_tokens, places
 from rationales.models import Batch, TransformersClassifier, embedded_encoder
 from rationales.models.batch import collate
 from rationales.models.loading import best_device
@@ -311,7 +311,8 @@ class Ferret:
 
 def erased(explanation: Explanation, ids: Sequence[int]) -> list[list[int]]:
     """The ids of a text, those of its 5 rationales, and those of what is left without each."""
-    best = best_tokens(explanation, BINS, False)
+    scores, content = explanation.body.values[None], explanation.content[None]
+    [best] = best_tokens(places(scores, content), content, BINS)
     keeps = [np.ones(len(ids), dtype=bool), *(best | ~explanation.content), *~best]
     return [[number for number, kept in zip(ids, keep, strict=True) if kept] for keep in keeps]
 

@@ -4,6 +4,7 @@ import itertools
 from collections import Counter
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -22,8 +23,8 @@ from rationales.metrics import (
     perturbation_curve,
     sufficiency,
 )
-from rationales.metrics.erasure import shared_passes
 from rationales.metrics.faithfulness import BINS
+from rationales.metrics.passes import shared_passes
 from rationales.models import Encoded, packer
 from rationales.models.batch import collate, erase
 from tiny import classifier, network, pairs, singles, tokenizer
@@ -136,6 +137,52 @@ def test_a_version_is_asked_for_once_in_a_call_and_in_a_block_of_shared_passes(s
     assert len(set(seen[:asked])) == asked  # no version of a text twice
     for ours, theirs in zip(alone, together, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-6)
+
+
+def test_what_metrics_ask_together_is_asked_in_one_go(monkeypatch):
+    model = classifier("bert")
+    given = explained(model, [*singles(), *pairs()])
+    events = []
+    ask = model.logits
+    monkeypatch.setattr(model, "logits", lambda batch: events.append("passes") or ask(batch))
+
+    def flip_of_the_flip():
+        """Asks twice."""
+        first = decision_flip(model, given)
+        return first * decision_flip(model, given, absolute=True)
+
+    def nothing():
+        events.append("nothing")
+        return np.zeros(len(given))
+
+    calls = {
+        "best": partial(comprehensiveness, model, given),
+        "rest": partial(sufficiency, model, given, erasure="pad"),
+        "curve": partial(perturbation_curve, model, given),
+        "twice": flip_of_the_flip,
+        "nothing": nothing,
+    }
+    alone = [call() for call in calls.values()]
+    events.clear()
+    with shared_passes() as passes:
+        together = passes.together(list(calls.values()))
+        assert [event for event, _ in itertools.groupby(events)] == ["nothing", "passes"]  # called once, before all
+        events.clear()
+        passes.together([calls["curve"], calls["best"]])
+        assert not events  # all of it is known by now
+    for name, ours, theirs in zip(calls, alone, together, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-6, err_msg=name)
+
+
+def test_an_error_in_one_of_the_metrics_spoils_nothing_for_the_next():
+    given = [per_word("1 2", 1, 2), per_word("3 4 5", 1, 2, 3)]
+    alone = comprehensiveness(Linear(), given)
+    model = Linear()
+    with shared_passes() as passes:
+        for wrong in (partial(sufficiency, model, given, erasure="mask"), partial(sufficiency, model, given, bins=())):
+            with pytest.raises(InputError, match=r"mask token|bins must be"):
+                passes.together([partial(comprehensiveness, model, given), wrong])
+            np.testing.assert_allclose(comprehensiveness(model, given), alone)
 
 
 def test_passes_are_not_shared_behind_the_block(spied):

@@ -38,9 +38,9 @@ def build(arguments: Sequence[str]) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_root)
-    called = next((argument for argument in arguments if not argument.startswith("-")), "")
+    words = [argument for argument in arguments if not argument.startswith("-")]
     for module in COMMANDS:
-        module.register(app, called)
+        module.register(app, words)
     return app
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -26,10 +27,10 @@ rationales compare -m my-classifier --data reviews.csv --method integrated_gradi
 A run that was stopped goes on when the same command is given again."""
 
 
-def register(app: typer.Typer, called: str) -> None:
+def register(app: typer.Typer, words: Sequence[str]) -> None:
     """Add the command, with the columns of the data if it is the one that is called."""
-    if called != "compare":
-        app.command(name="compare")(without_options(compare))
+    if words[:1] != ["compare"]:
+        app.command(name="compare")(without_options("compare", compare.__doc__))
         return
     command = with_fields(compare, (Columns, "Columns of the data", column_flag))
     app.command(name="compare", epilog=EXAMPLES)(command)
@@ -69,11 +70,11 @@ def compare(
     if not data:
         raise InputError("which texts? Give --data FILE_OR_NAME (rationales data lists the names)")
     from rationales import models, run
-    from rationales.explainers import explainers
+    from rationales.explainers import method_named
     from rationales.metrics import metrics as known
     from rationales.report.table import print_summary
 
-    methods = [built(name, explainers[name], options) for name, options in map(parted, method or ())]
+    methods = [built(name, method_named(name), options) for name, options in map(parted, method or ())]
     metrics = {name: read_options(name, known[name].options, options) for name, options in map(parted, metric or ())}
     (columns,) = objects
     examples = load(

@@ -35,7 +35,7 @@ class Lesson:
     compared: int
 
 
-def register(app: typer.Typer, _called: str) -> None:
+def register(app: typer.Typer, _words: Sequence[str]) -> None:
     """Add the command."""
     app.command(epilog="Example: rationales demo --out demo")(demo)
 

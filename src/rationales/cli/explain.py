@@ -5,10 +5,10 @@ from __future__ import annotations
 import inspect
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.console import Console
@@ -17,6 +17,9 @@ from rationales.cli.fields import DataDir, built, merged_parameters, parted, wit
 from rationales.data import Columns, Example, load
 from rationales.errors import InputError
 from rationales.explanation.files import check_writable
+
+if TYPE_CHECKING:
+    from rationales.explainers import AnyExplainer
 
 EXAMPLES = """Examples:
 
@@ -32,10 +35,10 @@ def column_flag(field: str) -> str:
     return field if field.endswith("_format") else f"{field}_column"
 
 
-def register(app: typer.Typer, called: str) -> None:
+def register(app: typer.Typer, words: Sequence[str]) -> None:
     """Add the command, with the options of all methods if it is the one that is called."""
-    if called != "explain":
-        app.command(name="explain")(without_options(explain))
+    if words[:1] != ["explain"]:
+        app.command(name="explain")(without_options("explain", explain.__doc__))
         return
     from rationales.explainers import explainers
 
@@ -49,8 +52,14 @@ def register(app: typer.Typer, called: str) -> None:
 
 def explain(
     texts: Annotated[list[str] | None, typer.Argument(help="Texts; without any, lines from standard input.")] = None,
-    model: Annotated[str, typer.Option("--model", "-m", help="Directory or hub name of a classifier.")] = "",
-    method: Annotated[str, typer.Option("--method", help="A name from: rationales methods.")] = "integrated_gradients",
+    model: Annotated[str, typer.Option("--model", "-m", help="Directory or hub name of a model.")] = "",
+    method: Annotated[
+        str,
+        typer.Option(
+            help="A name from: rationales methods; else own of a model that explains itself, integrated_gradients of "
+            "others."
+        ),
+    ] = "",
     pair: Annotated[str | None, typer.Option(help="Second text, to go with one text.")] = None,
     target: Annotated[str | None, typer.Option(help="Label or its number to explain; else the predicted one.")] = None,
     data: Annotated[str | None, typer.Option(help="File, directory or name of a data set to explain.")] = None,
@@ -68,7 +77,7 @@ def explain(
 ) -> None:
     """Say which words made a classifier decide as it did."""
     from rationales import models, run
-    from rationales.explainers import explainers
+    from rationales.explainers import default_method
 
     if not model:
         raise InputError("which model? Give --model DIRECTORY_OR_HUB_NAME (rationales demo trains one)")
@@ -78,8 +87,7 @@ def explain(
         raise InputError(f"--limit must be at least 1, got {limit}")
     if out is not None and as_json:
         raise InputError("--json prints and --out saves; give one of them (--out FILE.jsonl saves JSON)")
-    name, options = parted(method)
-    explainer = built(name, explainers[name], {**options, **(extra or {})})
+    explainer = _explainer(method, extra) if method else None  # before time is spent on the model
     (columns,) = objects
     examples: Iterable[Example]
     if data is not None:
@@ -103,6 +111,7 @@ def explain(
     if out is not None:
         check_writable(out)
     loaded = models.load(model, device=device, max_length=max_length)
+    explainer = explainer or _explainer(default_method(loaded), extra)
     chosen = int(target) if target is not None and target.isdecimal() and target not in loaded.labels else target
     prints_to_screen = out is None and sys.stdout.isatty()  # where a bar would be in the way
     found = run.explained(loaded, examples, explainer, target=chosen, progress=False if prints_to_screen else None)
@@ -116,6 +125,14 @@ def explain(
         return
     run.save(found, out)
     print(f"saved to {out}", file=sys.stderr)
+
+
+def _explainer(method: str, extra: Mapping[str, Any] | None) -> AnyExplainer:
+    from rationales.explainers import method_named
+
+    name, options = parted(method)
+    explainer: AnyExplainer = built(name, method_named(name), {**options, **(extra or {})})
+    return explainer
 
 
 def _given(texts: list[str] | None, pair: str | None) -> Iterator[Example]:

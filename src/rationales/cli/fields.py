@@ -90,13 +90,13 @@ def with_fields(
     return run
 
 
-def without_options(command: Callable[..., Any]) -> Callable[[], None]:
+def without_options(name: str, about: str | None) -> Callable[[], None]:
     """A command of that name and description, for a list of commands; it is never called."""
 
     def listed() -> None:
-        raise AssertionError(f"{command.__name__} was listed without its options")
+        raise AssertionError(f"{name} was listed without its options")
 
-    listed.__name__, listed.__doc__ = command.__name__, command.__doc__
+    listed.__name__, listed.__doc__ = name, about
     return listed
 
 

@@ -17,7 +17,7 @@ console = Console()
 Name = Annotated[str | None, typer.Argument(help="Show one of them in full.")]
 
 
-def register(app: typer.Typer, _called: str) -> None:
+def register(app: typer.Typer, _words: Sequence[str]) -> None:
     """Add the commands."""
     app.command(epilog="Example: rationales methods integrated_gradients")(methods)
     app.command(epilog="Example: rationales metrics comprehensiveness")(metrics)
@@ -26,12 +26,13 @@ def register(app: typer.Typer, _called: str) -> None:
 
 def methods(name: Name = None) -> None:
     """List the methods that explain, or show one with its options."""
-    from rationales.explainers import explainers
+    from rationales.explainers import OWN, explainers, method_named
 
     if name is None:
-        _table(("method", "needs", "what it does"), [(n, c.needs.__name__, summary(c)) for n, c in explainers.items()])
+        known = [(each, method_named(each)) for each in (*explainers, OWN)]
+        _table(("method", "needs", "what it does"), [(each, cls.needs.__name__, summary(cls)) for each, cls in known])
     else:
-        _show(name, explainers[name].__doc__, options_of(explainers[name]))
+        _show(name, method_named(name).__doc__, options_of(method_named(name)))
 
 
 def metrics(name: Name = None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 import webbrowser
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Annotated
@@ -20,7 +21,7 @@ rationales report runs/reviews
 rationales report ig.parquet lime.parquet people.jsonl --out page.html --open"""
 
 
-def register(app: typer.Typer, _called: str) -> None:
+def register(app: typer.Typer, _words: Sequence[str]) -> None:
     """Add the command."""
     app.command(name="report", epilog=EXAMPLES)(report)
 

@@ -2,66 +2,119 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import sys
-from typing import Annotated, Any, Literal
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
 
 import typer
 
+from rationales import train
 from rationales.cli.explain import column_flag
 from rationales.cli.fields import DataDir, with_fields, without_options
 from rationales.data import Columns, Dataset, load
 from rationales.errors import NoSuchSplit
 
-EXAMPLE = """Example:
+ABOUT = "Train a model: a classifier, or one that explains itself."
+
+CLASSIFIER = """Example:
 
 rationales train classifier --data reviews.csv --out my-classifier
 
 rationales train classifier --data sst2 --data-dir data --encoder google/electra-small-discriminator --out sst2"""
 
+RATIONALIZER = """Example:
 
-def register(root: typer.Typer, called: str) -> None:
-    """Add a sub-command for each recipe, with its options if `train` is what is called."""
-    app = typer.Typer(help="Train a model.", no_args_is_help=True)
-    root.add_typer(app, name="train")
-    if called != "train":
-        app.command(name="classifier")(without_options(classifier))
+rationales train {0} --data reviews.csv --out my-{0}
+
+rationales train {0} --data beer-aroma --data-dir data --vectors glove.6B.100d.txt --out beer-{0}
+
+rationales explain --model my-{0} "The soup was wonderful." """
+
+
+class Recipe(NamedTuple):
+    """What one sub-command runs: the options, the function, and examples for the help."""
+
+    config: type
+    train: Callable[[Any, Dataset, Dataset], Path]
+    examples: str
+
+
+def register(root: typer.Typer, words: Sequence[str]) -> None:
+    """Add a sub-command for each recipe, with its options if it is the one that is called."""
+    if words[:1] != ["train"]:
+        root.command(name="train")(without_options("train", ABOUT))
         return
-    from rationales.train.classifier import Config
+    app = typer.Typer(help=ABOUT, no_args_is_help=True)
+    root.add_typer(app, name="train")
+    called = next(iter(words[1:]), "")
+    recipes = _recipes() if called else {}
+    for name, about in listed().items():
+        if name == called:
+            recipe = recipes[name]
+            command = with_fields(
+                _command(name, recipe),
+                (recipe.config, "Training", lambda field: field),
+                (Columns, "Columns of the data", column_flag),
+            )
+            app.command(name=name, epilog=recipe.examples)(command)
+        else:
+            app.command(name=name)(without_options(name, about))
 
-    command = with_fields(
-        classifier,
-        (Config, "Training", lambda name: name),
-        (Columns, "Columns of the data", column_flag),
-    )
-    app.command(name="classifier", epilog=EXAMPLE)(command)
+
+def listed() -> dict[str, str]:
+    """What can be trained, by name, with a line on each.
+
+    A recipe is a file with a class `Config`. The files are read and not imported, since they would bring PyTorch.
+    """
+    found = {}
+    home = Path(train.__file__).parent
+    for file in (*sorted(home.glob("*.py")), *sorted(home.glob("rationalizers/*.py"))):
+        for node in ast.parse(file.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and node.name == "Config":
+                found[file.stem] = (ast.get_docstring(node) or "").partition("\n")[0]
+    return found
 
 
-def classifier(
-    data: Annotated[str, typer.Option(help="File, directory or name of the data set to train on.")],
-    dev: Annotated[str | None, typer.Option(help="Data to choose the best epoch by; else the dev split.")] = None,
-    data_dir: DataDir = None,
-    on_error: Annotated[Literal["fail", "skip"], typer.Option(help="What to do with a bad row.")] = "fail",
-    limit: Annotated[int | None, typer.Option(help="No more training texts than this.")] = None,
-    quotes: Annotated[bool, typer.Option(help="Whether quotation marks enclose fields of CSV and TSV.")] = True,
-    objects: tuple[Any, ...] = (),
-) -> None:
-    """Fine-tune an encoder to classify texts or pairs, or to predict a number."""
-    from rationales.train.classifier import train
+def _recipes() -> dict[str, Recipe]:
+    """All that can be trained, by name."""
+    from rationales.train import classifier, rationalizers
 
-    config, columns = objects
+    found = {"classifier": Recipe(classifier.Config, classifier.train, CLASSIFIER)}
+    for name, game in rationalizers.rationalizers.items():
+        found[name] = Recipe(game.Config, partial(rationalizers.train, name), RATIONALIZER.format(name))
+    return found
 
-    def opened(source: str, split: str | None, most: int | None = None) -> Dataset:
-        return load(
-            source, split=split, columns=columns, data_dir=data_dir, on_error=on_error, limit=most, quotes=quotes
-        )
 
-    training, held_out = _splits(data, dev, limit, opened)
-    directory = train(config, training, held_out)
-    epochs = json.loads((directory / "rationales.json").read_text(encoding="utf-8"))
-    print(f"best dev score {epochs['best_score']:.4f} in epoch {epochs['best_epoch']}", file=sys.stderr)
-    print(directory)
-    print(f'try it: rationales explain --model {directory} "some text"', file=sys.stderr)
+def _command(name: str, recipe: Recipe) -> Callable[..., None]:
+    def command(
+        data: Annotated[str, typer.Option(help="File, directory or name of the data set to train on.")],
+        dev: Annotated[str | None, typer.Option(help="Data to choose the best epoch by; else the dev split.")] = None,
+        data_dir: DataDir = None,
+        on_error: Annotated[Literal["fail", "skip"], typer.Option(help="What to do with a bad row.")] = "fail",
+        limit: Annotated[int | None, typer.Option(help="No more training texts than this.")] = None,
+        quotes: Annotated[bool, typer.Option(help="Whether quotation marks enclose fields of CSV and TSV.")] = True,
+        objects: tuple[Any, ...] = (),
+    ) -> None:
+        config, columns = objects
+
+        def opened(source: str, split: str | None, most: int | None = None) -> Dataset:
+            return load(
+                source, split=split, columns=columns, data_dir=data_dir, on_error=on_error, limit=most, quotes=quotes
+            )
+
+        training, held_out = _splits(data, dev, limit, opened)
+        directory = recipe.train(config, training, held_out)
+        epochs = json.loads((directory / "rationales.json").read_text(encoding="utf-8"))
+        print(f"best dev score {epochs['best_score']:.4f} in epoch {epochs['best_epoch']}", file=sys.stderr)
+        print(directory)
+        print(f'try it: rationales explain --model {directory} "some text"', file=sys.stderr)
+
+    command.__name__, command.__doc__ = name, recipe.config.__doc__
+    return command
 
 
 def _splits(data: str, dev: str | None, limit: int | None, opened: Any) -> tuple[Dataset, Dataset]:

@@ -14,19 +14,21 @@ from pathlib import Path
 
 from rationales.data.columns import Columns
 from rationales.data.hub import open_hub
-from rationales.data.tables import Chain, Derived, Row, Table, choose_split, open_table
+from rationales.data.tables import Balanced, Chain, Derived, Row, Table, choose_split, open_table
 from rationales.errors import InputError
 from rationales.registry import Registry
 
 ENVIRONMENT = "RATIONALES_DATA"
+BALANCED = "balanced"
 
 
 @dataclass(frozen=True)
 class Files:
-    """One split: its files, relative to the data directory, and its columns.
+    """One place of a split: its files, relative to the data directory, and its columns.
 
     `derive` changes a row or leaves it out (None); it needs the columns `needs` and makes the column `label` if there
-    is none. `documents` is a file of tokens by `doc_id`, joined to each row as the column `document`.
+    is none. `documents` is a file of tokens by `doc_id`, joined to each row as the column `document`. `reader` makes a
+    table of a file, and `folders` are the directories, below that of the data, in which the files are looked for.
     """
 
     paths: tuple[str, ...]
@@ -34,6 +36,13 @@ class Files:
     derive: Callable[[Row], Row | None] | None = None
     needs: tuple[str, ...] = ()
     documents: str = ""
+    reader: Callable[[Path], Table] = open_table
+    folders: tuple[str, ...] = ("",)
+
+    def missing(self, folder: Path) -> Path | None:
+        """The first file that does not lie in a folder."""
+        wanted = (folder / path for path in (*self.paths, *filter(None, [self.documents])))
+        return next((path for path in wanted if not path.is_file()), None)
 
 
 @dataclass(frozen=True)
@@ -50,17 +59,25 @@ class Hub:
 class NamedSet:
     """A data set with a name.
 
-    `labels` are its class names in order, None for regression and multiple choice. Where there are `variants`,
-    `name/variant` is the part of the data whose column `variant_column` holds it.
+    A split is read from the first of its places whose files are there. `labels` are the class names in order, None for
+    regression and multiple choice. Where there are `variants`, `name/variant` is the part of the data whose column
+    `variant_column` holds it. Where there is a seed `balance`, `name/balanced` has a train split with as many examples
+    of each class, drawn by it.
     """
 
     summary: str
-    splits: Mapping[str, Files]
+    splits: Mapping[str, tuple[Files, ...]]
     labels: tuple[str, ...] | None = None
     hub: Hub | None = None
     variants: tuple[str, ...] = ()
     variant_column: str = ""
+    balance: int | None = None
     notes: str = ""
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """What may stand behind the name and a slash."""
+        return (*self.variants, *(() if self.balance is None else (BALANCED,)))
 
 
 named_sets: Registry[NamedSet] = Registry("data set")
@@ -72,10 +89,10 @@ def find(name: str) -> tuple[NamedSet, str] | None:
     if base not in named_sets:
         return None
     spec = named_sets[base]
-    if variant and variant not in spec.variants:
-        if not spec.variants:
+    if variant and variant not in spec.parts:
+        if not spec.parts:
             return None
-        raise InputError(f"{base} has no part {variant!r}; it has {', '.join(spec.variants)}")
+        raise InputError(f"{base} has no part {variant!r}; it has {', '.join(spec.parts)}")
     return spec, variant
 
 
@@ -98,32 +115,41 @@ def open_named(
         chosen = choose_split(tuple(spec.hub.splits), split, name)
         table = open_hub(spec.hub.name, spec.hub.splits[chosen], spec.hub.config)
         columns = spec.hub.columns
-    if variant:
+    if variant == BALANCED and spec.balance is not None:
+        if split == "train":
+            assert columns.label
+            table = Balanced(table, columns.label, spec.balance)
+    elif variant:
         column = spec.variant_column
         table = Derived(table, lambda row: row if row[column] == variant else None, needs=(column,))
     return table, columns, spec.labels
 
 
 def _open_files(name: str, spec: NamedSet, split: str | None, folder: Path) -> tuple[Table, Columns]:
-    files = spec.splits[choose_split(tuple(spec.splits), split, name)]
+    places = spec.splits[choose_split(tuple(spec.splits), split, name)]
+    for files in places:
+        for below in files.folders:
+            if files.missing(folder / below) is None:
+                return _table(files, folder / below), files.columns
+    wanted = " or at ".join(str(files.missing(folder / files.folders[0])) for files in places)
     online = f", or load {spec.hub.name!r} from the Hugging Face hub" if spec.hub else ""
-    for path in (*files.paths, *filter(None, [files.documents])):
-        if not (folder / path).is_file():
-            raise InputError(
-                f"{name} is wanted at {folder / path}, where no such file is; correct data_dir (--data-dir) or the "
-                f"environment variable {ENVIRONMENT}{online}"
-            )
-    table: Table = Chain([open_table(folder / path) for path in files.paths])
+    raise InputError(
+        f"{name} is wanted at {wanted}, where no such file is; correct data_dir (--data-dir) or the environment "
+        f"variable {ENVIRONMENT}{online}"
+    )
+
+
+def _table(files: Files, folder: Path) -> Table:
+    table: Table = Chain([files.reader(folder / path) for path in files.paths])
     if files.documents:
-        documents = {
-            record.values["doc_id"]: record.values["tokens"] for record in open_table(folder / files.documents).rows()
-        }
+        rows = open_table(folder / files.documents).rows()
+        documents = {record.values["doc_id"]: record.values["tokens"] for record in rows}
         table = Derived(
             table, lambda row: {**row, "document": documents.get(row["doc_id"])}, needs=("doc_id",), adds=("document",)
         )
     if files.derive is not None:
         table = Derived(table, files.derive, needs=files.needs, adds=("label",))
-    return table, files.columns
+    return table
 
 
 def fold(text: str) -> int:

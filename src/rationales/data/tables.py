@@ -9,7 +9,9 @@ from __future__ import annotations
 import contextlib
 import csv
 import json
+import random
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -218,7 +220,10 @@ class Chain(Table):
 
 
 class Derived(Table):
-    """A table whose rows are changed, or left out (None), by a function that `needs` some columns and `adds` others."""
+    """A table whose rows are changed, or left out (None), by a function that `needs` some columns and `adds` others.
+
+    An `InputError` of the function is the row's problem.
+    """
 
     def __init__(
         self,
@@ -235,8 +240,49 @@ class Derived(Table):
         for record in self.table.rows(None if columns is None else {*columns, *self.needs}):
             if record.problem:
                 yield record
-            elif (values := self.derive(record.values)) is not None:
+                continue
+            try:
+                values = self.derive(record.values)
+            except InputError as error:
+                yield Record(record.file, record.row, problem=str(error))
+                continue
+            if values is not None:
                 yield replace(record, values=values)
+
+
+class Balanced(Table):
+    """A table with as many rows of each class as the rarest has, drawn by a seed; the order stays.
+
+    The classes are drawn from the last to the first with Python's own generator, and the rows counted anew each time.
+    """
+
+    def __init__(self, table: Table, label: str, seed: int) -> None:
+        self.table, self.label, self.seed, self.file = table, label, seed, table.file
+        self.columns = table.columns
+
+    def rows(self, columns: Collection[str] | None = None) -> Iterator[Record]:
+        kept, seen = self._kept(), Counter[Any]()
+        for record in self.table.rows(None if columns is None else {*columns, self.label}):
+            if record.problem:
+                yield record
+                continue
+            label = record.values[self.label]
+            if seen[label] in kept[label]:
+                yield record
+            seen[label] += 1
+
+    def _kept(self) -> Mapping[Any, Collection[int]]:
+        """Of each class, which of its rows stay, counted from 0."""
+        rows = (record for record in self.table.rows((self.label,)) if not record.problem)
+        counts = Counter(record.values[self.label] for record in rows)
+        fewest = min(counts.values(), default=0)
+        generator = random.Random(self.seed)
+        return {
+            label: frozenset(generator.sample(range(counts[label]), fewest))
+            if counts[label] > fewest
+            else range(fewest)
+            for label in sorted(counts, reverse=True)
+        }
 
 
 _OPENERS: Mapping[str, Callable[[Path, bool], Table]] = {

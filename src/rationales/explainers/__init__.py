@@ -1,9 +1,9 @@
-"""Methods that score tokens, one file each. The registry `explainers` knows them by name."""
+"""Methods that score tokens, one file each, in the registry `explainers`; and `Own`, which asks the model itself."""
 
 from rationales.explainers.attention import Attention
 from rationales.explainers.attention_rollout import AttentionRollout
 from rationales.explainers.backselect import BackSelect
-from rationales.explainers.base import Attribution, Explainer, explainers
+from rationales.explainers.base import AnyExplainer, Attribution, Explainer, explainers
 from rationales.explainers.deeplift import DeepLift
 from rationales.explainers.gradient import Gradient
 from rationales.explainers.input_x_gradient import InputXGradient
@@ -11,11 +11,14 @@ from rationales.explainers.integrated_gradients import IntegratedGradients
 from rationales.explainers.kernel_shap import KernelShap
 from rationales.explainers.leave_one_out import LeaveOneOut
 from rationales.explainers.lime import Lime
+from rationales.explainers.own import OWN, Own, default_method, method_named
 from rationales.explainers.random import Random
 from rationales.explainers.scaled_attention import ScaledAttention
 from rationales.explainers.smoothgrad import SmoothGrad
 
 __all__ = [
+    "OWN",
+    "AnyExplainer",
     "Attention",
     "AttentionRollout",
     "Attribution",
@@ -28,8 +31,11 @@ __all__ = [
     "KernelShap",
     "LeaveOneOut",
     "Lime",
+    "Own",
     "Random",
     "ScaledAttention",
     "SmoothGrad",
+    "default_method",
     "explainers",
+    "method_named",
 ]

@@ -35,11 +35,10 @@ class Attribution:
     checks: Mapping[str, Tensor] = field(default_factory=dict)
 
 
-class Explainer(ABC):
-    """A method that scores tokens. A subclass is a frozen dataclass whose fields are its options.
+class AnyExplainer(ABC):
+    """A method that explains, whatever its explanations look like: a frozen dataclass whose fields are its options.
 
-    It sets `needs` to the capability it wants of the model, and gives scores in `attribute`. Calling it borrows the
-    model, chooses the target (the predicted class unless told otherwise), and returns one explanation per row.
+    It sets `needs` to the capability it wants of the model. Calling it returns one explanation per row of a batch.
     """
 
     needs: ClassVar[type] = Model
@@ -54,10 +53,6 @@ class Explainer(ABC):
                 raise InputError(f"{option.name} must be a finite number, got {given}")
             if option.name == "seed" and given < 0:
                 raise InputError(f"seed must not be negative, got {given}")
-
-    @abstractmethod
-    def attribute(self, model: Model, batch: Batch, targets: Tensor) -> Tensor | Attribution:
-        """Scores [B, T] of the batch's tokens for the outputs `targets` [B]. The model is frozen and in eval mode."""
 
     @property
     def name(self) -> str:
@@ -75,6 +70,24 @@ class Explainer(ABC):
             working = ", ".join(name for name in others if isinstance(model, explainers[name].needs))
             hint = f". Methods that work on it: {working}" if working else ""
             raise MissingCapability(f"{str(error).rstrip('.')}{hint}") from error
+
+    @abstractmethod
+    def _explained(
+        self, model: Model, batch: Batch, targets: int | str | Sequence[int] | Tensor | None
+    ) -> Explanations:
+        """What a call returns."""
+
+
+class Explainer(AnyExplainer):
+    """A method that scores tokens.
+
+    A subclass gives the scores in `attribute`. Calling it borrows the model and chooses the target: the predicted class
+    unless told otherwise.
+    """
+
+    @abstractmethod
+    def attribute(self, model: Model, batch: Batch, targets: Tensor) -> Tensor | Attribution:
+        """Scores [B, T] of the batch's tokens for the outputs `targets` [B]. The model is frozen and in eval mode."""
 
     def _explained(
         self, model: Model, batch: Batch, targets: int | str | Sequence[int] | Tensor | None

@@ -9,8 +9,8 @@ import numpy as np
 from rationales.errors import InputError
 from rationales.explanation.types import FloatArray
 
-_DRAWS = 1 << 20
-"""How many values are drawn at a time: 16 MiB, whatever the number of values and resamples."""
+_DRAWS = 1 << 16
+"""How many values are drawn at a time: 1 MiB, which a processor keeps close, whatever the number of resamples."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ with everything else erased, p(y|x∖r) with the rationale erased, and p(y|∅) 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Literal, TypeAlias
 
@@ -20,9 +20,9 @@ import numpy as np
 
 from rationales.errors import InputError
 from rationales.explanation.types import BoolArray, Explanation, FloatArray, Scores, Selection
-from rationales.explanation.views import top
-from rationales.metrics.base import AbsoluteOption, Golds, metric, sized
-from rationales.metrics.erasure import Outcomes, best_tokens, outcomes
+from rationales.metrics.base import AbsoluteOption, Golds, metric
+from rationales.metrics.erasure import Drops, Outcomes, outcomes
+from rationales.metrics.on_tokens import OnTokens
 from rationales.models import Erasure
 
 BINS = (0.01, 0.05, 0.1, 0.2, 0.5)
@@ -164,39 +164,36 @@ def decision_flip(
     [argmax f(x∖best) ≠ argmax f(x)] (Chrysostomou and Aletras, 2021).
     """
 
-    def best(explanation: Explanation) -> BoolArray:
-        chosen = top(sized(explanation, absolute), 1).body
-        assert isinstance(chosen, Selection)
-        return chosen.keep[None]
+    def drops(given: OnTokens) -> BoolArray:
+        return given.best_one(absolute)
 
-    found = _only_probabilities(model, outcomes(model, explanations, best, erasure))
+    found = _only_probabilities(model, outcomes(model, explanations, drops, erasure))
     return np.where(found.defined, found.flipped[:, 0], np.nan)
 
 
-def _best(bins: Sequence[float], absolute: bool, empty: str | None = None) -> Callable[[Explanation], BoolArray]:
+def _best(bins: Sequence[float], absolute: bool, empty: str | None = None) -> Drops:
     """Erase the rationale of each bin; with `empty`, all tokens in a last version."""
 
-    def drops(explanation: Explanation) -> BoolArray:
-        return _with_empty(explanation, best_tokens(explanation, bins, absolute), empty)
+    def drops(given: OnTokens) -> BoolArray:
+        return _with_empty(given, given.best(bins, absolute), empty)
 
     return drops
 
 
-def _all_but(bins: Sequence[float], absolute: bool, empty: str | None = None) -> Callable[[Explanation], BoolArray]:
+def _all_but(bins: Sequence[float], absolute: bool, empty: str | None = None) -> Drops:
     """Erase all but the rationale of each bin; with `empty`, all tokens in a last version."""
 
-    def drops(explanation: Explanation) -> BoolArray:
-        rest = ~best_tokens(explanation, bins, absolute) & explanation.content
-        return _with_empty(explanation, rest, empty)
+    def drops(given: OnTokens) -> BoolArray:
+        return _with_empty(given, ~given.best(bins, absolute) & given.content[:, None], empty)
 
     return drops
 
 
-def _with_empty(explanation: Explanation, drop: BoolArray, empty: str | None) -> BoolArray:
+def _with_empty(given: OnTokens, drop: BoolArray, empty: str | None) -> BoolArray:
     if empty is None:
         return drop
-    everything = np.ones_like(explanation.content) if empty == "erase" else explanation.content
-    return np.concatenate([drop, everything[None]])
+    everything = given.keep if empty == "erase" else given.content
+    return np.concatenate([drop, everything[:, None]], axis=1)
 
 
 def _shares(explanations: Sequence[Explanation], bins: Sequence[float]) -> Sequence[float]:

@@ -14,13 +14,17 @@ def borrowed(module: nn.Module) -> Iterator[None]:
     modes = [(part, part.training) for part in module.modules()]
     wanted = [(parameter, parameter.requires_grad) for parameter in module.parameters()]
     try:
-        for part, _ in modes:
-            part.training = False
-        for parameter, _ in wanted:
-            parameter.requires_grad_(False)
+        for part, training in modes:
+            if training:
+                part.training = False
+        for parameter, requires_grad in wanted:
+            if requires_grad:
+                parameter.requires_grad_(False)
         yield
     finally:
         for part, training in modes:
-            part.training = training
+            if part.training != training:
+                part.training = training
         for parameter, requires_grad in wanted:
-            parameter.requires_grad_(requires_grad)
+            if parameter.requires_grad != requires_grad:
+                parameter.requires_grad_(requires_grad)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -14,6 +15,18 @@ from transformers import AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils import logging as transformers_logging
 
 from rationales.errors import InputError, ModelError, RationalesError
+
+RATIONALIZER = "rationalizer"
+"""The `model_type` in the config of a saved rationalizer."""
+
+
+def kind_of(source: str | Path) -> str | None:
+    """The `model_type` that a directory's config names; None where there is no config to read."""
+    try:
+        config = json.loads((Path(source) / "config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):  # whoever loads it says what is wrong
+        return None
+    return config.get("model_type") if isinstance(config, dict) else None
 
 
 @contextmanager
@@ -36,6 +49,8 @@ def loading(source: str | Path, what: str = "classifier") -> Iterator[None]:
     """Quiet inside; whatever goes wrong there means that the model cannot be loaded, and is said in one sentence."""
     try:
         _check_directory(str(source))
+        if what != RATIONALIZER and kind_of(source) == RATIONALIZER:
+            raise ModelError(f"{source} holds a {RATIONALIZER}, not a {what}; rationales.load_model reads it")
         with quiet_transformers(bars=not Path(source).is_dir()):  # a download may be worth watching
             yield
     except RationalesError:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerBase
 
 from rationales.data.example import Example
-from rationales.errors import InputError
+from rationales.errors import InputError, MissingCapability
 from rationales.explanation.types import SPECIAL, Token
 from rationales.models.batch import Batch, Encoded, Side, collate
 from rationales.models.shortening import shortened
@@ -107,6 +107,14 @@ class Tokenising:
                 _array(encoding["token_type_ids"][number]) if self.types else None,
                 bool(fast.overflowing),
             )
+
+
+def check_fast(tokenizer: PreTrainedTokenizerBase) -> None:
+    """Refuse a tokenizer that cannot say where in the text its tokens stand."""
+    if not getattr(tokenizer, "is_fast", False):
+        raise MissingCapability(
+            f"{type(tokenizer).__name__} does not tell which characters a token covers; load its fast version"
+        )
 
 
 def encoded(

@@ -33,11 +33,9 @@ from rationales.models.loading import (
     share_files,
     untrusted,
 )
+from rationales.models.positions import UNBOUNDED, checked_length, position_offset
 from rationales.models.tap import Tap, tapped
-from rationales.models.tokenising import MOST, Tokenising, Truncation, encoded
-
-UNBOUNDED = 100_000
-"""Tokenizers that know no limit say 10^30; anything above this counts as none."""
+from rationales.models.tokenising import MOST, Tokenising, Truncation, check_fast, encoded
 
 
 class TransformersClassifier:
@@ -60,10 +58,7 @@ class TransformersClassifier:
         padding: Side = "right",
         budget: int | None = None,
     ) -> None:
-        if not getattr(tokenizer, "is_fast", False):
-            raise MissingCapability(
-                f"{type(tokenizer).__name__} does not tell which characters a token covers; load its fast version"
-            )
+        check_fast(tokenizer)
         if "SequenceClassification" not in type(model).__name__:
             raise InputError(
                 f"{type(model).__name__} is not a sequence classifier; load it with AutoModelForSequenceClassification"
@@ -84,7 +79,7 @@ class TransformersClassifier:
         # GPT-2 and others take types without having been trained with any: the tokenizer knows
         takes_types = "token_type_ids" in accepted and "token_type_ids" in tokenizer.model_input_names
         self._takes_keep = "attention_mask" in inspect.signature(model.forward).parameters
-        self._position_offset = _position_offset(model)
+        self._position_offset = position_offset(model)
         if padding == "left" and not (self._pools_last and self._takes_positions):
             raise MissingCapability(
                 f"{type(model).__name__} can only be padded right: it reads out the first token or takes no positions"
@@ -94,7 +89,7 @@ class TransformersClassifier:
                 f"{type(model).__name__} reads out the {model.config.summary_type} column, padding or not, so that its "
                 "output for a text depends on the other texts of the batch"
             )
-        self.max_length = self._checked_length(max_length)
+        self.max_length = checked_length(max_length, model, tokenizer, self.name)
         self.budget = budget or default_budget(model)
         # a round of texts, more on a device with more memory
         self._tokenise = Tokenising(tokenizer, types=takes_types, most=min(MOST, 16 * self.budget))
@@ -152,15 +147,6 @@ class TransformersClassifier:
         self.model.save_pretrained(directory)
         self.tokenizer.save_pretrained(directory)
         share_files(Path(directory))
-
-    def _checked_length(self, wanted: int | None) -> int:
-        possible = getattr(self.model.config, "max_position_embeddings", None) or UNBOUNDED
-        possible = possible - self._position_offset if possible > 0 else UNBOUNDED
-        if self.tokenizer.model_max_length < UNBOUNDED:
-            possible = min(possible, self.tokenizer.model_max_length)
-        if wanted is not None and not 0 < wanted <= possible:
-            raise InputError(f"max_length must lie in 1 … {possible} for {self.name}, got {wanted}")
-        return wanted or possible
 
     @property
     def device(self) -> torch.device:
@@ -306,11 +292,3 @@ def _labels(model: PreTrainedModel) -> tuple[str, ...]:
 
 def _precise(tensor: Tensor) -> Tensor:
     return tensor if tensor.dtype == torch.float64 else tensor.float()
-
-
-def _position_offset(model: PreTrainedModel) -> int:
-    """Where positions start: 0, or padding_idx + 1 in the RoBERTa family, whose position table tells it."""
-    for name, module in model.named_modules():
-        if name.endswith("position_embeddings") and isinstance(module, nn.Embedding):
-            return 0 if module.padding_idx is None else module.padding_idx + 1
-    return 0

@@ -27,11 +27,11 @@ from rationales.comparison.types import RANDOM
 from rationales.data import Dataset, Example
 from rationales.data import load as load_data
 from rationales.errors import InputError, MissingCapability
-from rationales.explainers import Explainer
+from rationales.explainers import OWN, AnyExplainer, Own
 from rationales.explanation import Explanation
 from rationales.explanation.files import check_writable
-from rationales.metrics.erasure import shared_passes
-from rationales.models import Model, load
+from rationales.metrics.passes import shared_passes
+from rationales.models import Model, SelfExplaining, load
 from rationales.models.tokenising import cut_message
 from rationales.registry import summary as about
 from rationales.run.labels import true_label
@@ -45,10 +45,16 @@ METHODS = (
     *(RANDOM, "attention", "scaled_attention", "attention_rollout", "gradient", "input_x_gradient"),
     *("integrated_gradients", "deeplift", "leave_one_out", "lime", "kernel_shap"),
 )
-"""What is compared by default: all but those that are costly (backselect) or close to another (smoothgrad)."""
+"""What is compared by default: all but those that are costly (backselect) or close to another (smoothgrad).
+
+And `own`, if one of the models explains itself.
+"""
 
 FAITHFULNESS, PLAUSIBILITY = ("comprehensiveness", "sufficiency", "decision_flip"), ("auroc", "auprc")
 """Measured by default; plausibility only where the data say what people marked."""
+
+WHOLE = "selections are erased as a whole; figures of scores are means over several shares of the text"
+"""Of a method that selects: why its figures and those of scores are not quite of the same kind."""
 
 FEWEST, MOST = 16, 1024
 """Texts in a part: few enough that little is lost by a kill, and enough to fill an accelerator."""
@@ -75,7 +81,8 @@ def compare(
 
     `model` is what `rationales.explain` takes, or several: a list, or a mapping from the names they should have. `data`
     are texts, pairs or examples, a data set that was loaded, or the name or path of one. `methods` are names, or
-    explainers with options; `random`, the floor, is always among them. `metrics` are names, with `options` by name;
+    explainers with options; `random`, the floor, is always among them, and unless methods are given so is `own`, what a
+    model that explains itself says. `metrics` are names, with `options` by name;
     methods are ranked by `rank_by`, the first of them unless told otherwise. `out` is the directory for explanations
     and results: a run that was stopped goes on from what is there, and further methods, metrics and texts are added to
     it. Without it they last as long as the comparison that is returned.
@@ -83,7 +90,7 @@ def compare(
     examples, labels, source = _examples(data)
     models = _models(model, tokenizer)
     _warn_of_labels(examples, labels, models)
-    chosen = _methods(methods)
+    chosen = _methods(methods, models)
     asked = _metrics(metrics, options, marked=any(example.rationale is not None for example in examples))
     rank_by = rank_by or asked[0].metric.name
     if rank_by not in {choice.metric.name for choice in asked}:
@@ -173,12 +180,14 @@ def _models(given: Any, tokenizer: Any) -> dict[str, Model]:
     return found
 
 
-def _methods(given: Sequence[Method] | None) -> dict[str, Explainer]:
+def _methods(given: Sequence[Method] | None, models: Mapping[str, Model]) -> dict[str, AnyExplainer]:
     """Explainers by the name they have in the table: options that are not the defaults stand behind it."""
-    if isinstance(given, str | Explainer):
+    if isinstance(given, str | AnyExplainer):
         given = [given]
-    found: dict[str, Explainer] = {}
-    for method in (RANDOM, *(METHODS if given is None else given)):
+    if given is None:
+        given = (*METHODS, *([OWN] if any(isinstance(own, SelfExplaining) for own in models.values()) else []))
+    found: dict[str, AnyExplainer] = {}
+    for method in (RANDOM, *given):
         explainer = as_explainer(method)
         name = method_label(explainer)
         if name in found and name != RANDOM:
@@ -187,7 +196,7 @@ def _methods(given: Sequence[Method] | None) -> dict[str, Explainer]:
     return found
 
 
-def method_label(explainer: Explainer) -> str:
+def method_label(explainer: AnyExplainer) -> str:
     """The name of a method, and those of its options that are not the defaults: `lime(samples=1000)`."""
     changed = [
         f"{each.name}={getattr(explainer, each.name)}"
@@ -229,7 +238,8 @@ def _summary(store: Store, worker: Worker, settings: Mapping[str, Any], rank_by:
         if not ran:
             raise MissingCapability(f"none of the methods can explain {title}: {rows[0].failure}")
         standings += rows
-        agreements.append(agreement(title, ran, _side_by_side(store, title, ran)))
+        scoring = [name for name in ran if not isinstance(worker.methods[name], Own)]
+        agreements.append(agreement(title, scoring, _side_by_side(store, title, scoring)))
         advices[title] = _silence(store, title) + advice(rows, measures, rank_by, settings["texts"])
         tokens = max(tokens, *(record.tokens for record in records))
     return Summary(
@@ -272,6 +282,8 @@ def _record(store: Store, worker: Worker, title: str, name: str) -> Record:
         record.curves = Curves(
             tuple(parts[0]["curves"]["fractions"]), *(_mean(parts, side) for side in ("without_best", "only_best"))
         )
+    if isinstance(worker.methods[name], Own):
+        record.notes = (WHOLE,)
     errors = [error for part in parts for error in part["checks"].get("completeness_error", ())]
     tolerance = record.params.get("tolerance", 0.05)
     missed = [error for error in errors if error is None or error > tolerance]

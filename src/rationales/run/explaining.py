@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rationales.errors import InputError
+from rationales.explainers import default_method
 from rationales.explanation import Explanation, Explanations, ExplanationWriter, write_jsonl
 from rationales.models import Model, load, rounds
 from rationales.models.tokenising import cut_message
@@ -22,13 +23,13 @@ from rationales.run.texts import Method, Text, as_examples, as_explainer, is_pai
 def explained(
     model: Model,
     texts: Text | Iterable[Text],
-    method: Method = "integrated_gradients",
+    method: Method | None = None,
     *,
     target: int | str | None = None,
     progress: bool | None = None,
 ) -> Iterator[Explanation]:
     """Explanations one after another, in the order of the texts, as they are computed."""
-    explainer = as_explainer(method)
+    explainer = as_explainer(default_method(model) if method is None else method)
     if target is not None and not isinstance(target, int | str):
         raise InputError(f"a target is a label or its number, the same for all texts; got {target!r:.80}")
     examples = as_examples(texts)
@@ -47,7 +48,7 @@ def explained(
 def explain(
     model: Any,
     texts: Text | Iterable[Text],
-    method: Method = "integrated_gradients",
+    method: Method | None = None,
     *,
     tokenizer: Any = None,
     target: int | str | None = None,
@@ -58,7 +59,8 @@ def explain(
 
     `model` is a directory, a hub name, a Transformers model with its `tokenizer`, a pipeline or a `Model`. `texts` is a
     text, a pair, or many of them. `method` is a name or an explainer with options, such as
-    `IntegratedGradients(steps=100)`. `target` is a label or its number; by default each text's predicted class. With
+    `IntegratedGradients(steps=100)`; by default `own`, what the model says itself, of a model that can, and
+    `integrated_gradients` of others. `target` is a label or its number; by default each text's predicted class. With
     `out` the explanations go to that file, .parquet or .jsonl, as they are computed and are read from there. `progress`
     shows a bar; by default when somebody is watching.
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from rationales.explanation.types import FloatArray
 from rationales.metrics import metrics as known_metrics
 from rationales.metrics.aggregate import Aggregate, aggregate
 from rationales.metrics.base import Golds, Metric
-from rationales.metrics.erasure import shared_passes
+from rationales.metrics.passes import shared_passes
 from rationales.models import Model, load, rounds
 from rationales.models.tokenising import cut_message
 
@@ -103,8 +104,10 @@ def _in_rounds(
     with shared_passes() as passes:
         for part in rounds(model, zip(explanations, gold or nothing, other or nothing, strict=True)):
             own, golds, others = (list(column) for column in zip(*part, strict=True))
-            for choice, values in zip(asked, found, strict=True):
-                values.append(choice(model, own, golds if gold else None, others if other else None))
+            thirds = golds if gold else None, others if other else None
+            measured = passes.together([partial(choice, model, own, *thirds) for choice in asked])
+            for values, some in zip(found, measured, strict=True):
+                values.append(some)
             passes.forget()
     if passes.cut:
         warnings.warn(cut_message(passes.cut, len(explanations), model.max_length), stacklevel=3)

@@ -9,7 +9,7 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal
 
 import numpy as np
@@ -21,11 +21,12 @@ from rationales.comparison.comparison import HUMAN
 from rationales.comparison.store import Store, digest, plain
 from rationales.data import Example, gold_alignment, gold_selection
 from rationales.errors import QualityWarning, RationalesError
-from rationales.explainers import Explainer
+from rationales.explainers import AnyExplainer
 from rationales.explanation import Explanation, Scores
+from rationales.explanation.types import FloatArray
 from rationales.metrics import perturbation_curve
-from rationales.metrics.erasure import Passes
 from rationales.metrics.faithfulness import BINS
+from rationales.metrics.passes import Passes
 from rationales.models import Batch, Erasure, Model, predict
 from rationales.run.labels import true_label
 from rationales.run.measuring import Choice
@@ -76,7 +77,7 @@ class Worker:
     """Does parts, one after another. `failures` says which methods cannot explain which models, and why."""
 
     store: Store
-    methods: Mapping[str, Explainer]
+    methods: Mapping[str, AnyExplainer]
     metrics: Sequence[Choice]
     target: int | str | None
     labels: Sequence[str] | None
@@ -144,7 +145,7 @@ class Worker:
         }
         self.store.save(path, key, content)
 
-    def _explain_and_measure(self, part: Part, name: str, explainer: Explainer) -> bool:
+    def _explain_and_measure(self, part: Part, name: str, explainer: AnyExplainer) -> bool:
         """Whether there was anything to do."""
         params = asdict(explainer)  # type: ignore[call-overload]
         made_from = (__version__, self._prints[part.title], part.digest, self.target, explainer.name, params)
@@ -170,7 +171,7 @@ class Worker:
         self.store.save(path, key, content)
         return True
 
-    def _explain(self, part: Part, explainer: Explainer) -> tuple[Sequence[Explanation], float]:
+    def _explain(self, part: Part, explainer: AnyExplainer) -> tuple[Sequence[Explanation], float]:
         """The explanations, and how long they took."""
         batch = part.batch
         began = time.perf_counter()
@@ -190,26 +191,28 @@ class Worker:
     def _measure(self, part: Part, explanations: Sequence[Explanation], content: dict[str, Any]) -> None:
         """Values [N] of each metric, NaN for a kind of explanation that it does not take; and the curves."""
         self.passes.forget()  # what a part gives must not hang on what was asked before it
-        self.passes.batches[tuple(example.texts for example in part.examples)] = part.batch
+        self.passes.encoded(part.model, part.batch)
         body = explanations[0].body
+        measures = {
+            choice.metric.name: partial(choice, part.model, explanations, part.gold)
+            for choice in self.metrics
+            if isinstance(body, choice.metric.bodies)
+        }
+        curves = self._curves(part, explanations) if isinstance(body, Scores) else {}
+        found = [values.tolist() for values in self.passes.together([*measures.values(), *curves.values()])]
+        values = dict(zip([*measures, *curves], found, strict=True))
         for choice in self.metrics:
-            fits = isinstance(body, choice.metric.bodies)
-            values = choice(part.model, explanations, part.gold) if fits else np.full(len(explanations), np.nan)
-            content["measures"][choice.metric.name] = {"options": choice.options, "values": values.tolist()}
+            own = values.get(choice.metric.name, [np.nan] * len(explanations))
+            content["measures"][choice.metric.name] = {"options": choice.options, "values": own}
+        if curves:
+            content["curves"] = {"fractions": FRACTIONS, **{name: values[name] for name in curves}}
+
+    def _curves(self, part: Part, explanations: Sequence[Explanation]) -> dict[str, partial[FloatArray]]:
+        """Calls that give the curves, if a metric asks the model anyway; the first that erases tokens says how."""
         asks = [choice for choice in self.metrics if "model" in choice.metric.needs]
-        if asks and isinstance(body, Scores):
-            erasure: Erasure = next(
-                (choice.options["erasure"] for choice in asks if "erasure" in choice.options), "delete"
-            )
-            content["curves"] = {
-                "fractions": FRACTIONS,
-                **{
-                    name: perturbation_curve(
-                        part.model, explanations, fractions=FRACTIONS, erase=erase, erasure=erasure
-                    ).tolist()
-                    for name, erase in CURVES.items()
-                },
-            }
+        erasure: Erasure = next((choice.options["erasure"] for choice in asks if "erasure" in choice.options), "delete")
+        curve = partial(perturbation_curve, part.model, explanations, fractions=FRACTIONS, erasure=erasure)
+        return {name: partial(curve, erase=erase) for name, erase in CURVES.items()} if asks else {}
 
 
 def _close(before: list[list[float]], logits: Tensor) -> bool:

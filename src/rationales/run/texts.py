@@ -7,10 +7,10 @@ from typing import TypeAlias
 
 from rationales.data.example import Example
 from rationales.errors import InputError
-from rationales.explainers import Explainer, explainers
+from rationales.explainers import AnyExplainer, method_named
 
 Text: TypeAlias = str | tuple[str, str] | Example
-Method: TypeAlias = str | Explainer
+Method: TypeAlias = str | AnyExplainer
 
 
 def as_examples(texts: Text | Iterable[Text]) -> Iterator[Example]:
@@ -37,10 +37,10 @@ def is_pair(text: object) -> bool:
     return isinstance(text, tuple) and len(text) == 2 and all(isinstance(side, str) for side in text)
 
 
-def as_explainer(method: Method) -> Explainer:
+def as_explainer(method: Method) -> AnyExplainer:
     """A method by name, with its defaults, or as it is."""
     if isinstance(method, str):
-        return explainers[method]()
-    if not isinstance(method, Explainer):
+        return method_named(method)()
+    if not isinstance(method, AnyExplainer):
         raise InputError(f"a method is a name or an explainer such as IntegratedGradients(steps=100), got {method!r}")
     return method

@@ -160,3 +160,28 @@ def test_an_answer_that_is_no_number_is_no_prediction() -> None:
     for explanation in model.explain(model.encode(TEXTS)):
         assert explanation.target.index == -1
         assert explanation.target.label == ""
+
+
+OTHERS = {
+    "attention": {"shared": True, "pooling": "attention", "post_hoc": 0.3},
+    "full text": {"shared": True, "post_hoc": 1.0},
+    "adjusted": {"priors": (0.3, 0.7)},
+}
+
+
+@pytest.mark.parametrize("other", list(OTHERS))
+@pytest.mark.parametrize("kind", KINDS)
+def test_other_architectures_are_saved_and_say_the_same_in_any_batch(kind: str, other: str, tmp_path: Path) -> None:
+    plain = rationalizer(kind)
+    architecture = replace(plain.architecture, **OTHERS[other])
+    model = Rationalizer(Networks(*architecture.players()).eval(), plain.tokenizer, architecture)
+    model.save_pretrained(tmp_path)
+    loaded = Rationalizer.from_pretrained(tmp_path, device="cpu")
+    assert replace(loaded.architecture, encoder={}) == replace(architecture, encoder={})
+    alone = [loaded.explain(loaded.encode([example]))[0] for example in TEXTS]
+    for one, another in zip(model.explain(model.encode(TEXTS)), alone, strict=True):
+        assert np.array_equal(one.body.keep, another.body.keep)
+        assert one.target.score == pytest.approx(another.target.score, abs=1e-5)
+        if architecture.post_hoc:
+            assert one.body.keep.sum() == np.ceil(round(architecture.post_hoc * one.content.sum(), 6))
+            assert not one.body.keep[~one.content].any()

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from rationales.models.rationalizer.selecting import Draw, gumbel_draw, likelier, perturbed
+from rationales.models.rationalizer.selecting import Draw, gumbel_draw, likelier, most_wanted, perturbed, rank
 
 LENGTHS = torch.tensor([12, 7, 1, 20])
 ELIGIBLE = torch.arange(20) < LENGTHS[:, None]
@@ -103,3 +103,26 @@ def test_a_draw_can_be_shown_and_replaced() -> None:
     draw = Draw(torch.tensor([[True, False]]), torch.tensor([[0.6, 0.2]]))
     assert draw.through.tolist() == [[1.0, 0.0]]
     assert draw.replaced(~draw.hard).through.tolist() == [[0.0, 1.0]]
+
+
+class TestMostWanted:
+    @pytest.mark.parametrize(("share", "numbers"), [(0.15, [2, 2, 1, 3]), (1.0, [12, 7, 1, 20]), (0.0, [0, 0, 0, 0])])
+    def test_as_many_as_the_share_says_rounded_up(self, share: float, numbers: list[int]) -> None:
+        logits = torch.randn(4, 20, 2, generator=seeded())
+        for given in (share, torch.tensor(share)):
+            chosen = most_wanted(logits, ELIGIBLE, given)
+            assert chosen.sum(-1).tolist() == numbers
+            assert not chosen[~ELIGIBLE].any()
+
+    def test_they_are_the_best_and_the_first_of_equals(self) -> None:
+        logits = torch.zeros(1, 6, 2)
+        logits[0, 4, 0] = -1.0  # wanted, since leaving it out is not
+        logits[0, 1, 1] = -1.0
+        chosen = most_wanted(logits, torch.tensor([[True] * 5 + [False]]), 0.6)
+        assert chosen.tolist() == [[True, False, True, False, True, False]]
+
+
+def test_places_are_counted_among_the_marked_tokens() -> None:
+    values = torch.tensor([[5.0, 3.0, 9.0, 3.0]])
+    among = torch.tensor([[True, True, False, True]])
+    assert rank(values, among)[among].tolist() == [2, 0, 1]

@@ -14,7 +14,7 @@ from rationales.models.rationalizer import Rationalizer
 from rationales.train.labels import read_task
 from rationales.train.rationalizers import rationalizers, rnp, train, ver
 from rationales.train.rationalizers.game import Game, Table, View, held
-from rationales.train.rationalizers.training import _new
+from rationales.train.rationalizers.training import new_model
 
 SMALL = {"hidden": 16, "vector_size": 8, "batch_size": 8, "epochs": 2, "learning_rate": 3e-3}
 
@@ -27,7 +27,7 @@ def task():
 def game(task, tmp_path: Path, method: str = "rnp", **options: object) -> Game:
     torch.manual_seed(0)
     config = {"rnp": rnp.Config, "ver": ver.Config}[method](out=tmp_path / "model", **{**SMALL, **options})
-    model = _new(method, config, task)
+    model = new_model(method, config, task)
     table = Table(model, [model.encode(task.train.examples)], task.train.targets)
     return rationalizers[method](model, table, config)
 

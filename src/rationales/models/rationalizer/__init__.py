@@ -2,11 +2,10 @@
 
 from rationales.models.rationalizer.encoders import GruEncoder, TransformerEncoder
 from rationales.models.rationalizer.networks import Predictor, Selector
-from rationales.models.rationalizer.rationalizer import KIND, Architecture, Networks, Rationalizer
-from rationales.models.rationalizer.selecting import Draw, gumbel_draw, likelier, perturbed
+from rationales.models.rationalizer.rationalizer import Architecture, Networks, Rationalizer
+from rationales.models.rationalizer.selecting import Draw, gumbel_draw, likelier, most_wanted, perturbed, rank
 
 __all__ = [
-    "KIND",
     "Architecture",
     "Draw",
     "GruEncoder",
@@ -17,5 +16,7 @@ __all__ = [
     "TransformerEncoder",
     "gumbel_draw",
     "likelier",
+    "most_wanted",
     "perturbed",
+    "rank",
 ]

@@ -21,15 +21,14 @@ from rationales.explanation import Explanation, Explanations
 from rationales.explanation.types import Provenance, Selection, Target
 from rationales.models.batch import Batch, Erasure, erase
 from rationales.models.borrow import borrowed
-from rationales.models.loading import checked_device, load_tokenizer, loading, share_files
+from rationales.models.loading import RATIONALIZER, checked_device, load_tokenizer, loading, share_files
 from rationales.models.packer import over_rows
+from rationales.models.positions import checked_length
 from rationales.models.rationalizer.encoders import GruEncoder, Masking, TransformerEncoder
-from rationales.models.rationalizer.networks import Encoder, Predictor, Selector
-from rationales.models.rationalizer.selecting import likelier
+from rationales.models.rationalizer.networks import Adjusted, Encoder, Pooling, Predictor, Selector
+from rationales.models.rationalizer.selecting import likelier, most_wanted
 from rationales.models.tokenising import Tokenising, encoded
 
-KIND = "rationalizer"
-"""The `model_type` in the config of a saved rationalizer."""
 WEIGHTS = "model.safetensors"
 
 Sampling: TypeAlias = Literal["argmax", "gumbel"]
@@ -40,7 +39,9 @@ class Architecture:
     """All that is needed to build the networks anew: what a saved rationalizer keeps in its config.
 
     `encoder` is the config of a Transformers encoder, or empty for a GRU on word vectors. `shared` says that both
-    players have one encoder.
+    players have one encoder. `pooling="attention"` lets the predictor weigh states by how much the selector wants them.
+    `post_hoc` is the share of the tokens that is selected after a prediction from the whole text; 0: what is selected
+    is all that the predictor sees. With `priors`, the shares of the classes, both players are `Adjusted` for them.
     """
 
     labels: tuple[str, ...]
@@ -53,13 +54,23 @@ class Architecture:
     max_length: int = 256
     masking: Masking = "output"
     shared: bool = False
+    pooling: Pooling = "max"
+    post_hoc: float = 0.0
+    priors: tuple[float, ...] = ()
 
     def players(self) -> tuple[Selector, Predictor]:
         """The two players with new weights."""
         first = self._encoder()
         second = first if self.shared else self._encoder()
         second.share_words(first)
-        return Selector(first, self.dropout), Predictor(second, len(self.labels), self.dropout)
+        selector = Selector(first, self.dropout)
+        attention = selector.head if self.pooling == "attention" else None
+        predictor = Predictor(second, len(self.labels), self.dropout, attention)
+        if self.priors:
+            prototypes = nn.Parameter(torch.empty(len(self.labels), first.hidden))
+            selector.head[-1] = Adjusted(prototypes, self.priors, 2, mapped=True)
+            predictor.head[-1] = Adjusted(prototypes, self.priors, len(self.labels), mapped=False)
+        return selector, predictor
 
     def _encoder(self) -> Encoder:
         if self.encoder:
@@ -80,6 +91,7 @@ class Rationalizer:
 
     Special tokens are always seen. A token is chosen if that is likelier than not; `sampling="gumbel"` draws it by its
     probability instead, as in training, from `seed` and the text alone. `method` and `params` say how it was trained.
+    Texts longer than `max_length` tokens, by default as in training, are cut at the end.
     """
 
     regression = False
@@ -90,19 +102,29 @@ class Rationalizer:
         tokenizer: PreTrainedTokenizerBase,
         architecture: Architecture,
         *,
-        name: str = KIND,
+        name: str = RATIONALIZER,
         method: str = "rnp",
         params: Mapping[str, Any] | None = None,
         sampling: Sampling = "argmax",
         seed: int = 0,
+        max_length: int | None = None,
         budget: int | None = None,
     ) -> None:
         self.networks, self.tokenizer, self.architecture = networks, tokenizer, architecture
         self.name, self.method, self.params = name, method, dict(params or {})
         self.sampling, self.seed = sampling, seed
-        self.labels, self.max_length = tuple(architecture.labels), architecture.max_length
+        self.labels = tuple(architecture.labels)
+        self.max_length = self._checked_length(architecture.max_length if max_length is None else max_length)
         self.budget = budget or (2048 if self.device.type == "cpu" else 65_536)
         self._tokenise = Tokenising(tokenizer, types=False)
+
+    def _checked_length(self, wanted: int) -> int:
+        encoder = self.networks.selector.encoder
+        if isinstance(encoder, TransformerEncoder):
+            return checked_length(wanted, encoder.encoder, self.tokenizer, self.name)
+        if wanted < 1:
+            raise InputError(f"max_length must be at least 1, got {wanted}")
+        return wanted
 
     @property
     def device(self) -> torch.device:
@@ -118,16 +140,16 @@ class Rationalizer:
         device: str | torch.device | None = None,
         sampling: Sampling = "argmax",
         seed: int = 0,
+        max_length: int | None = None,
         budget: int | None = None,
     ) -> Rationalizer:
         """From a directory that `save_pretrained` wrote."""
         path = Path(source)
-        with loading(source, KIND):
+        with loading(source, RATIONALIZER):
             config = json.loads((path / "config.json").read_text(encoding="utf-8"))
-            if config.get("model_type") != KIND:
-                raise ModelError(f"{source} holds a {config.get('model_type')} and not a {KIND}")
-            given = config["architecture"]
-            architecture = Architecture(**{**given, "labels": tuple(given["labels"])})
+            if config.get("model_type") != RATIONALIZER:
+                raise ModelError(f"{source} holds a {config.get('model_type')} and not a {RATIONALIZER}")
+            architecture, method, params = _read(config)
             networks = Networks(*architecture.players())
             state = load_file(path / WEIGHTS)
             missing, unexpected = networks.load_state_dict(state, strict=False)
@@ -144,10 +166,11 @@ class Rationalizer:
             tokenizer,
             architecture,
             name=str(source),
-            method=config["method"],
-            params=config["params"],
+            method=method,
+            params=params,
             sampling=sampling,
             seed=seed,
+            max_length=max_length,
             budget=budget,
         )
 
@@ -162,7 +185,7 @@ class Rationalizer:
                 seen.add(tensor.data_ptr())
         save_file(state, path / WEIGHTS, metadata={"format": "pt"})
         config = {
-            "model_type": KIND,
+            "model_type": RATIONALIZER,
             "method": self.method,
             "params": self.params,
             "architecture": asdict(self.architecture),
@@ -202,7 +225,7 @@ class Rationalizer:
 
     def logits_from(self, embeddings: Tensor, batch: Batch) -> Tensor:
         """Choose tokens by these embeddings, and predict from those of the chosen; gradients take the second way."""
-        return self.predict(embeddings, batch, self._choose(self.wanted(embeddings, batch), batch))
+        return self.decide(embeddings, batch)[1]
 
     # What a rationalizer can do
 
@@ -213,18 +236,28 @@ class Rationalizer:
 
     def predict(self, embeddings: Tensor, batch: Batch, chosen: Tensor) -> Tensor:
         """Logits [B, C] of the predictor, which sees the tokens `chosen` [B, T] and special ones."""
-        special = batch.keep & ~batch.content
-        shown = torch.where(special, 1.0, chosen.to(embeddings))
-        logits: Tensor = self.networks.predictor(embeddings, batch.keep, shown)
+        logits: Tensor = self.networks.predictor(embeddings, batch.keep, self.shown(batch, chosen).to(embeddings))
         return logits
+
+    def shown(self, batch: Batch, chosen: Tensor) -> Tensor:
+        """How much is seen of each token, [B, T]: of special ones all, of others what `chosen` [B, T] says."""
+        return torch.where(batch.keep & ~batch.content, 1.0, chosen.float())
 
     def chosen(self, batch: Batch) -> Tensor:
         """The tokens that the selector chooses, [B, T]."""
         return self._choose(self.wanted(self.embed(batch), batch), batch)
 
+    def decide(self, embeddings: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+        """The tokens that the selector chooses, [B, T], and the predictor's logits, [B, C]."""
+        chosen = self._choose(self.wanted(embeddings, batch), batch)
+        seen = batch.content if self.architecture.post_hoc else chosen
+        return chosen, self.predict(embeddings, batch, seen)
+
     def _choose(self, wanted: Tensor, batch: Batch) -> Tensor:
         if self.sampling == "gumbel":
             wanted = wanted + self._noise(batch).to(wanted)
+        if self.architecture.post_hoc:
+            return most_wanted(wanted, batch.content, self.architecture.post_hoc)
         return likelier(wanted, batch.content)
 
     def _noise(self, batch: Batch) -> Tensor:
@@ -240,9 +273,7 @@ class Rationalizer:
             raise InputError("this batch does not know its texts; explain a batch made by model.encode")
 
         def compute(part: Batch, _rows: Tensor) -> Tensor:
-            embeddings = self.embed(part)
-            keep = self._choose(self.wanted(embeddings, part), part)
-            logits = self.predict(embeddings, part, keep)
+            keep, logits = self.decide(self.embed(part), part)
             room = torch.zeros(len(part), batch.width - part.width, device=logits.device)
             return torch.cat([self.probabilities(logits), keep.to(logits), room.to(logits)], 1)
 
@@ -262,3 +293,14 @@ class Rationalizer:
                 Explanation(source.example.id, source.example.texts, source.tokens, target, selection, provenance)
             )
         return Explanations(explanations)
+
+
+def _read(config: Mapping[str, Any]) -> tuple[Architecture, str, dict[str, Any]]:
+    """What a saved config says of the networks, and of their training: its method and options."""
+    try:
+        given = config["architecture"]
+        lists = {name: tuple(given[name]) for name in ("labels", "priors") if name in given}
+        architecture = Architecture(**{**given, **lists})
+        return architecture, str(config["method"]), dict(config["params"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"its config.json is damaged: {error!r}") from error

@@ -48,6 +48,13 @@ def likelier(logits: Tensor, eligible: Tensor) -> Tensor:
     return (logits[..., 1] > logits[..., 0]) & eligible
 
 
+def most_wanted(logits: Tensor, eligible: Tensor, share: float | Tensor) -> Tensor:
+    """The tokens that are wanted most, ⌈share · n⌉ of n eligible ones; ties keep the order of the text, [B, T]."""
+    wanted = logits[..., 1] - logits[..., 0]
+    number = (share * eligible.sum(-1, keepdim=True)).round(decimals=4).ceil()
+    return eligible & (rank(-wanted, eligible) < number)
+
+
 def perturbed(
     hard: Tensor,
     eligible: Tensor,
@@ -66,17 +73,17 @@ def perturbed(
     noise = torch.rand(hard.shape, device=hard.device, generator=generator)
     off = hard & (noise < p)
     others = eligible & ~hard
-    rank = _rank(torch.rand(hard.shape, device=hard.device, generator=generator), others)
+    place = rank(torch.rand(hard.shape, device=hard.device, generator=generator), others)
     if count == "batch_mean":
         number = off.sum(-1).float().mean().floor().clamp(min=1) * others.any(-1).all()
-        return (hard & ~off) | (others & (rank < number))
+        return (hard & ~off) | (others & (place < number))
     number = torch.minimum(off.sum(-1, keepdim=True), others.sum(-1, keepdim=True))
-    off &= _rank(noise, off) < number
-    return (hard & ~off) | (others & (rank < number))
+    off &= rank(noise, off) < number
+    return (hard & ~off) | (others & (place < number))
 
 
-def _rank(noise: Tensor, among: Tensor) -> Tensor:
-    """The place of each token among the marked ones in the order of noise, from 0, [B, T]; meaningless for others."""
-    order = torch.where(among, noise, 2.0).argsort(-1)
-    places = torch.arange(noise.shape[-1], device=noise.device).expand_as(order)
+def rank(values: Tensor, among: Tensor) -> Tensor:
+    """The place of each token among the marked ones, lowest first, from 0, [B, T]; others come behind them."""
+    order = torch.where(among, values, torch.inf).argsort(dim=-1, stable=True)
+    places = torch.arange(values.shape[-1], device=values.device).expand_as(order)
     return torch.zeros_like(order).scatter(-1, order, places)

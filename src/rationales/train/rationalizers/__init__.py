@@ -1,7 +1,39 @@
 """Rationalizers: one file for each variant of the game between a selector and a predictor."""
 
-from rationales.train.rationalizers import rnp, ver
+from rationales.train.rationalizers import (
+    a2i,
+    a2r,
+    attention,
+    cr,
+    dmr,
+    fr,
+    full_text,
+    inter_rat,
+    inv_rat,
+    nir,
+    rnp,
+    three_player,
+    ver,
+)
 from rationales.train.rationalizers.game import Game, GameConfig, rationalizers
 from rationales.train.rationalizers.training import train
 
-__all__ = ["Game", "GameConfig", "rationalizers", "rnp", "train", "ver"]
+__all__ = [
+    "Game",
+    "GameConfig",
+    "a2i",
+    "a2r",
+    "attention",
+    "cr",
+    "dmr",
+    "fr",
+    "full_text",
+    "inter_rat",
+    "inv_rat",
+    "nir",
+    "rationalizers",
+    "rnp",
+    "three_player",
+    "train",
+    "ver",
+]

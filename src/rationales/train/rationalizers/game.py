@@ -6,9 +6,9 @@ changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple, get_args
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, get_args
 
 import torch
 from torch import Tensor, nn
@@ -17,7 +17,15 @@ from torch.nn.functional import cross_entropy
 
 from rationales.errors import InputError
 from rationales.models import Batch
-from rationales.models.rationalizer import Draw, Rationalizer, gumbel_draw, perturbed
+from rationales.models.rationalizer import (
+    Draw,
+    Predictor,
+    Rationalizer,
+    Selector,
+    TransformerEncoder,
+    gumbel_draw,
+    perturbed,
+)
 from rationales.models.rationalizer.encoders import Masking
 from rationales.models.rationalizer.selecting import Count
 from rationales.registry import Registry, option
@@ -32,9 +40,12 @@ rationalizers: Registry[type[Game]] = Registry("rationalizer")
 class GameConfig(Settings):
     """What every variant lets its user choose. Defaults are those of the paper's beer reviews."""
 
+    shared_encoder: ClassVar[bool] = False  # whether both players of the variant have one encoder
+
     epochs: int = option(300, "How often to go through the training data.")
     batch_size: int = option(128, "Texts per step.")
     learning_rate: float = option(1e-4, "Learning rate of both players.")
+    encoder_learning_rate: float = option(1e-5, "Learning rate inside an encoder of Transformers.")
     warmup: float = option(0.0, "Share of the steps in which the learning rate rises.")
     decay: bool = option(False, "Let the learning rate fall to zero; the paper keeps it.")
     weight_decay: float = option(0.0, "Weight decay; biases and normalisation have none.")
@@ -74,8 +85,13 @@ class GameConfig(Settings):
                 raise InputError(f"{name} must be one of {', '.join(known)}; got {getattr(self, name)!r}")
         if self.max_length < 2 or self.hidden < 2 or self.hidden % 2:
             raise InputError("max_length must be at least 2, and hidden an even number: it is shared by two directions")
-        if self.temperature <= 0:
-            raise InputError(f"temperature must be above 0, got {self.temperature}")
+        for name in ("temperature", "encoder_learning_rate"):
+            if not getattr(self, name) > 0:
+                raise InputError(f"{name} must be above 0, got {getattr(self, name)}")
+
+    def architecture(self, _shares: Sequence[float], /) -> Mapping[str, Any]:
+        """Fields of `Architecture` in which a variant's networks differ from RNP's, given the shares of the classes."""
+        return {}
 
 
 class View(NamedTuple):
@@ -180,7 +196,34 @@ class Game(nn.Module):
         return self.label_weight * cross_entropy(logits, view.targets) + self.regularised(view, draw)
 
 
+Player = TypeVar("Player", Selector, Predictor)
+
+
+def another(model: Rationalizer, player: Player) -> Player:
+    """A further player of this kind that reads the same word vectors, for a variant to play with.
+
+    Its other weights are new ones, or where an encoder of Transformers was loaded, those.
+    """
+    first, second = model.architecture.players()
+    new = first if isinstance(player, Selector) else second
+    if isinstance(player.encoder, TransformerEncoder):
+        new.encoder.load_state_dict(player.encoder.state_dict())
+    new.encoder.share_words(player.encoder)
+    return new.to(model.device)  # type: ignore[return-value]
+
+
 def held(module: nn.Module, *given: Any) -> Any:
     """What a network says, itself held fixed: gradients go to what it is given, and none to its weights."""
-    fixed = {name: value.detach() for name, value in module.named_parameters()}
-    return functional_call(module, fixed, given)
+    fixed = {name: parameter.detach() for name, parameter in placed_parameters(module)}
+    return functional_call(module, fixed, given, tie_weights=False)
+
+
+def placed_parameters(module: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:
+    """Every place inside a module where there is a parameter; one that several modules share has several.
+
+    A module that is reached by two ways has one place, unlike for `functional_call` with `tie_weights`, which would
+    not find its way back.
+    """
+    for way, part in module.named_modules():
+        for name, parameter in part.named_parameters(recurse=False):
+            yield f"{way}.{name}" if way else name, parameter

@@ -22,8 +22,10 @@ from rationales.data.example import Example
 from rationales.data.vectors import read_vectors
 from rationales.errors import InputError, QualityWarning
 from rationales.models.loading import load_tokenizer, loading
+from rationales.models.positions import checked_length
 from rationales.models.rationalizer import Architecture, GruEncoder, Networks, Rationalizer, TransformerEncoder
 from rationales.models.rationalizer.words import SPECIAL, counted, word_tokenizer
+from rationales.models.tokenising import check_fast
 from rationales.train.encoding import encoded_parts
 from rationales.train.labels import Part, Task, read_task
 from rationales.train.loop import fit, gathered, session
@@ -52,15 +54,20 @@ def train(
     with session(config) as accelerator:
         if run.finished():
             return run.out
-        model = _new(method, config, task)
+        model = new_model(method, config, task)
         model.networks.to(accelerator.device)
-        table = _table(model, task.train, "training", warn=accelerator.is_main_process)
-        dev = _table(model, task.dev, "dev", warn=accelerator.is_main_process)
+        table = table_of(model, task.train, "training", warn=accelerator.is_main_process)
+        dev = table_of(model, task.dev, "dev", warn=accelerator.is_main_process)
 
         def evaluate() -> float:
             found = gathered(accelerator, lambda rows: _answers(model, dev, rows), dev.lengths, 4 * config.batch_size)
-            _notice_collapse(float(found[:, 1].sum() / found[:, 2].sum()), config.sparsity)
+            if not model.architecture.post_hoc:
+                _notice_collapse(float(found[:, 1].sum() / found[:, 2].sum()), config.sparsity)
             return float(found[:, 0].mean())
+
+        def rate(parameter: str) -> float:
+            inside = bool(config.encoder) and ".encoder." in parameter
+            return config.encoder_learning_rate if inside else config.learning_rate
 
         objective = Objective(game(model, table, config), table)
         fit(
@@ -72,6 +79,7 @@ def train(
             evaluate=evaluate,
             save=model.save_pretrained,
             score="accuracy",
+            rate=rate,
             figures=objective.figures,
         )
     return run.out
@@ -98,9 +106,8 @@ class Objective(nn.Module):
 def _answers(model: Rationalizer, table: Table, rows: list[int]) -> Tensor:
     """Whether each row is right, how many of its tokens are chosen, and how many there are, [n, 3]."""
     batch, targets = table.batch(rows)
-    embeddings = model.embed(batch)
-    chosen = model.chosen(batch)
-    right = model.predict(embeddings, batch, chosen).argmax(-1) == targets
+    chosen, logits = model.decide(model.embed(batch), batch)
+    right = logits.argmax(-1) == targets
     return torch.stack([right.float(), chosen.sum(-1).float(), batch.content.sum(-1).float()], 1)
 
 
@@ -116,18 +123,21 @@ def _notice_collapse(share: float, wanted: float) -> None:
         )
 
 
-def _table(model: Rationalizer, part: Part, what: str, *, warn: bool) -> Table:
+def table_of(model: Rationalizer, part: Part, what: str, *, warn: bool) -> Table:
+    """The texts of a part, encoded, on the model's device."""
     parts = encoded_parts(model, part, what, warn=warn)
     batches = [replace(batch, sources=()) for batch in parts]  # their tokens would fill the memory
     return Table(model, batches, part.targets)
 
 
-def _new(method: str, config: GameConfig, task: Task) -> Rationalizer:
+def new_model(method: str, config: GameConfig, task: Task) -> Rationalizer:
     """The model before training."""
     if config.encoder:
         with loading(config.encoder, "pretrained model"):
             tokenizer = load_tokenizer(config.encoder)
+            check_fast(tokenizer)
             pretrained = AutoModel.from_pretrained(config.encoder, dtype=torch.float32, use_safetensors=True)
+            checked_length(config.max_length, pretrained, tokenizer, config.encoder)
         architecture = _architecture(config, task, encoder=pretrained.config.to_dict())
         networks = Networks(*architecture.players())
         for player in (networks.selector, networks.predictor):
@@ -174,4 +184,6 @@ def _vectors(networks: Networks) -> Tensor:
 
 def _architecture(config: GameConfig, task: Task, **known: Any) -> Architecture:
     settings = {name: getattr(config, name) for name in ("vector_size", "hidden", "dropout", "max_length", "masking")}
-    return Architecture(labels=task.names, **{**settings, **known})
+    shares = torch.bincount(task.train.targets, minlength=len(task.names)) / len(task.train.targets)
+    own = config.architecture(shares.tolist())
+    return Architecture(labels=task.names, shared=config.shared_encoder, **{**settings, **known, **own})

@@ -1,0 +1,1 @@
+"""Papers' tables, repeated: `rationales reproduce <table>`."""

@@ -1,0 +1,392 @@
+"""Many runs of a game at once, in one process: several seeds, settings and data sets.
+
+A rationalizer on word vectors is so small that an accelerator spends its time waiting. Here the weights of all runs are
+stacked, one step is taken for all of them together (`torch.func.vmap` over the game), and nothing is read back: on CUDA
+the steps are replayed as graphs, one for each width of a batch. The runs share words, networks and texts per step; they
+differ in their seeds and data, in the numbers of their configs (`Game.numbers`), and in their learning rates.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TypeAlias
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.func import functional_call, grad_and_value, vmap
+from torch.nn.functional import pad
+
+from rationales.errors import InputError
+from rationales.models import Batch
+from rationales.models.rationalizer import Rationalizer
+from rationales.models.rationalizer.encoders import BiGru, GruEncoder, TransformerEncoder
+from rationales.models.rationalizer.recurrence import has_kernels
+from rationales.models.rationalizer.words import SPECIAL
+from rationales.train.labels import Part, Task
+from rationales.train.rationalizers.game import Game, GameConfig, Played, Table, placed_parameters, rationalizers
+from rationales.train.rationalizers.training import new_model, table_of
+
+Weights: TypeAlias = dict[str, Tensor]
+Rows: TypeAlias = NDArray[np.int64]
+
+_ROUND = 20
+"""Steps that are planned together: their texts are sorted by length, so that a batch has little padding."""
+_WIDTHS = 32
+"""Batches are as wide as a multiple of this."""
+_BETAS, _EPSILON = (0.9, 0.999), 1e-8
+_SCALE = 1024.0
+"""Times the loss, so that gradients of half precision do not vanish."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """One run: its config, and the rows of the shared tables that are its training and dev data.
+
+    With `balance`, it sees as many texts of each class as there are of the rarest, others of them in each epoch.
+    """
+
+    config: GameConfig
+    train: Rows
+    dev: Rows
+    balance: bool = False
+
+
+@dataclass
+class Curve:
+    """What became of one run: after each evaluation, the number of updates and what was reached."""
+
+    updates: list[int] = field(default_factory=list)
+    loss: list[float] = field(default_factory=list)
+    drawn: list[float] = field(default_factory=list)  # share of the training tokens that were chosen by chance
+    accuracy: list[float] = field(default_factory=list)  # on dev, by the likelier choice, like the next
+    chosen: list[float] = field(default_factory=list)
+
+    @property
+    def best(self) -> int:
+        """The first evaluation with the best dev accuracy."""
+        return int(np.argmax(self.accuracy))
+
+
+def stacked(
+    method: str, runs: Sequence[tuple[Task, GameConfig]], *, balance: bool = False, device: torch.device | str = "cpu"
+) -> Stack:
+    """Runs of a variant, each on its own task, ready to be trained together; their words are those of all tasks."""
+    tasks = list({id(task): task for task, _ in runs}.values())
+    if any(task.names != tasks[0].names for task in tasks):
+        raise InputError("runs that are trained together must tell the same classes apart")
+    joined = Task(tasks[0].names, _joined([task.train for task in tasks]), _joined([task.dev for task in tasks]))
+    model = new_model(method, runs[0][1], joined)
+    model.networks.to(device)
+    members = []
+    for task, config in runs:
+        before = tasks[: next(number for number, other in enumerate(tasks) if other is task)]
+        train, dev = (
+            np.arange(len(part.examples)) + sum(len(other.examples) for other in others)
+            for part, others in (
+                (task.train, [some.train for some in before]),
+                (task.dev, [some.dev for some in before]),
+            )
+        )
+        members.append(Member(config, train, dev, balance))
+    tables = {
+        what: table_of(model, part, what, warn=True) for what, part in (("training", joined.train), ("dev", joined.dev))
+    }
+    return Stack(method, model, members, train=tables["training"], dev=tables["dev"])
+
+
+class Stack:
+    """Runs that are trained together.
+
+    Args:
+        method: the variant that all play.
+        model: what the runs share: words, tokenizer, architecture. Its weights are left as they are.
+        members: the runs.
+        train: texts of all of them.
+        dev: likewise.
+    """
+
+    def __init__(
+        self, method: str, model: Rationalizer, members: Sequence[Member], *, train: Table, dev: Table
+    ) -> None:
+        configs = [member.config for member in members]
+        _check_alike(configs, rationalizers[method].numbers)
+        self.method, self.members, self.table, self.dev = method, list(members), train, dev
+        self.curves = [Curve() for _ in members]
+        self.config = next((config for config in configs if config.perturb), configs[0])
+        self._template = model.networks
+        self.model = copy.copy(model)
+        self.model.networks = copy.deepcopy(model.networks, _frozen(model.networks))
+        _compact_words(self.model.networks)
+        self.game: Game = rationalizers[method](self.model, train, self.config).to(model.device)
+        for module in self.game.modules():
+            if isinstance(module, TransformerEncoder):
+                raise InputError("only networks on word vectors can be trained together; train others one by one")
+            if isinstance(module, BiGru):
+                module.stackable = True
+        self._asked = _Answering(self.game)
+
+        names = {id(parameter): name for name, parameter in self.game.named_parameters() if parameter.requires_grad}
+        self._places = {place: names[id(some)] for place, some in placed_parameters(self.game) if id(some) in names}
+        drawn = [_new_weights(self.game, config.seed) for config in configs]
+        self._shapes = {name: value.shape for name, value in drawn[0].items()}
+        self._flat = torch.stack([torch.cat([value.flatten() for value in some.values()]) for some in drawn])
+        self._best, self._moments = self._flat.clone(), (torch.zeros_like(self._flat), torch.zeros_like(self._flat))
+        self._weights = self._named(self._flat)
+        stats = {name: torch.stack([tensor] * len(members)) for name, tensor in self.game.named_buffers()}
+        self._numbers = {**stats, **{name: self._each(name) for name in self.game.numbers}}
+        self._rates = self._each("learning_rate")
+        self._count = torch.zeros((), device=model.device)
+        self._told = torch.zeros(2, len(members), device=model.device)  # sums of losses and of shares
+        self._rows = torch.zeros(len(members), self.config.batch_size, dtype=torch.int64, device=model.device)
+        self._steps: dict[int, Callable[[], None]] = {}
+
+    def train(self, updates: int, *, every: int, report: Callable[[int], None] | None = None) -> None:
+        """Take so many steps; after `every` of them measure on dev, keep the best weights, and report."""
+        lengths, targets = np.asarray(self.table.lengths), self.table.targets.cpu().numpy()
+        streams = [_Stream(member, targets) for member in self.members]
+        seeds = np.random.SeedSequence([member.config.seed for member in self.members]).generate_state(1)
+        devices = range(torch.cuda.device_count())
+        with torch.random.fork_rng(devices=devices):
+            torch.manual_seed(int(seeds[0]))
+            steps = _steps(streams, lengths, self.config.batch_size, int(seeds[0]))
+            since = 0
+            for done, (width, rows) in enumerate(islice(steps, updates), start=1):
+                self._rows.copy_(rows)
+                self._step(width)
+                since += 1
+                if done % every == 0 or done == updates:
+                    self._evaluate(done, since)
+                    since = 0
+                    if report is not None:
+                        report(done)
+
+    def trained(self, number: int) -> Rationalizer:
+        """The run of this number, with its best weights."""
+        config = self.members[number].config
+        networks = copy.deepcopy(self._template, _frozen(self._template))
+        best = self._named(self._best)
+        for name, parameter in networks.named_parameters():
+            if parameter.requires_grad:
+                parameter.data = best[f"networks.{name}"][number].clone()
+        params = {name: value for name, value in vars(config).items() if name not in ("out", "overwrite")}
+        return Rationalizer(
+            networks.eval(),
+            self.model.tokenizer,
+            self.model.architecture,
+            name=str(config.out),
+            method=self.method,
+            params=params,
+        )
+
+    def _each(self, name: str) -> Tensor:
+        """A number of each run's config, [R]."""
+        values = [float(getattr(member.config, name)) for member in self.members]
+        return torch.tensor(values, device=self.model.device)
+
+    def _named(self, flat: Tensor) -> Weights:
+        """Views by name, [R, …], of all runs' weights [R, P]."""
+        parts = flat.split([shape.numel() for shape in self._shapes.values()], 1)
+        return {name: part.view(-1, *shape) for part, (name, shape) in zip(parts, self._shapes.items(), strict=True)}
+
+    def _everywhere(self, weights: Weights) -> Weights:
+        """The weights at all places where they are used."""
+        return {place: weights[name] for place, name in self._places.items()}
+
+    # One step
+
+    def _step(self, width: int) -> None:
+        if width not in self._steps:
+            self._steps[width] = self._prepared(width)
+        self._steps[width]()
+
+    def _prepared(self, width: int) -> Callable[[], None]:
+        """A step for batches of this width: a graph to be replayed, where there are graphs."""
+        if self._rows.device.type != "cuda":
+            return lambda: self._update(width)
+        state = (self._flat, *self._moments, self._count, self._told)
+        kept = [tensor.clone() for tensor in state]
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):  # whatever is set up at the first call must not be part of the graph
+            self._update(width)
+        torch.cuda.current_stream().wait_stream(side)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            self._update(width)
+        for tensor, value in zip(state, kept, strict=True):
+            tensor.copy_(value)
+        return graph.replay
+
+    def _update(self, width: int) -> None:
+        gradients, (loss, share) = vmap(grad_and_value(self._loss, has_aux=True), randomness="different")(
+            self._weights, self._numbers, *_texts(self.table, self._rows, width)
+        )
+        gradient = torch.cat([gradients[name].flatten(1) for name in self._weights], 1) / _SCALE
+        self._descend(_tamed(gradient, self.config.clip))
+        self._told += torch.stack([loss / _SCALE, share])
+
+    def _loss(self, weights: Weights, numbers: Weights, *texts: Tensor) -> tuple[Tensor, Tensor]:
+        inside = {**self._everywhere(weights), **numbers}
+        played: Played = functional_call(self.game, inside, _given(*texts), tie_weights=False)
+        return played.loss * _SCALE, played.share
+
+    def _descend(self, gradient: Tensor) -> None:
+        """One step of Adam for all runs."""
+        first, second = self._moments
+        self._count += 1
+        first.lerp_(gradient, 1 - _BETAS[0])
+        second.lerp_(gradient.square(), 1 - _BETAS[1])
+        size = (second / (1 - _BETAS[1] ** self._count)).sqrt() + _EPSILON
+        self._flat -= self._rates[:, None] / (1 - _BETAS[0] ** self._count) * first / size
+
+    # Dev
+
+    def _evaluate(self, done: int, since: int) -> None:
+        right, chosen = self._on_dev()
+        losses, shares = (self._told / since).tolist()
+        self._told.zero_()
+        for curve, *reached in zip(self.curves, losses, shares, right, chosen, strict=True):
+            curve.updates.append(done)
+            for values, value in zip((curve.loss, curve.drawn, curve.accuracy, curve.chosen), reached, strict=True):
+                values.append(value)
+        better = torch.tensor([curve.best == len(curve.updates) - 1 for curve in self.curves], device=self._best.device)
+        self._best.copy_(torch.where(better[:, None], self._flat, self._best))
+
+    @torch.no_grad()
+    def _on_dev(self) -> tuple[list[float], list[float]]:
+        """Accuracy and share of chosen tokens of each run on its dev texts, by its present weights."""
+        lengths = np.asarray(self.dev.lengths)
+        order = [member.dev[np.argsort(-lengths[member.dev], kind="stable")] for member in self.members]
+        most, size = max(len(rows) for rows in order), 4 * self.config.batch_size
+        filled = np.stack([np.pad(rows, (0, most - len(rows)), mode="edge") for rows in order])
+        real = torch.from_numpy(np.stack([np.arange(most) < len(rows) for rows in order])).to(self._rows.device)
+        sums = torch.zeros(3, len(order), device=self._rows.device)
+        self.game.eval()
+        for start in range(0, most, size):
+            part = filled[:, start : start + size]
+            texts = _texts(self.dev, torch.from_numpy(part).to(self._rows.device), int(lengths[part].max()))
+            found = vmap(self._answers, randomness="different")(self._weights, *texts)
+            sums += torch.stack([(value * real[:, start : start + size]).sum(-1) for value in found])
+        self.game.train()
+        right, chosen, tokens = sums.cpu()
+        return (right / torch.tensor([len(rows) for rows in order])).tolist(), (chosen / tokens).tolist()
+
+    def _answers(self, weights: Weights, *texts: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        inside = {f"game.{name}": tensor for name, tensor in self._everywhere(weights).items()}
+        found: tuple[Tensor, Tensor, Tensor] = functional_call(self._asked, inside, _given(*texts), tie_weights=False)
+        return found
+
+
+class _Answering(nn.Module):
+    """What is asked on dev, as a module whose weights can be exchanged."""
+
+    def __init__(self, game: Game) -> None:
+        super().__init__()
+        self.game = game
+
+    def forward(self, batch: Batch, targets: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Whether each text is classified rightly, how many of its tokens are chosen, and how many there are, [B]."""
+        model = self.game.model
+        chosen, logits = model.decide(model.embed(batch), batch)
+        right = logits.argmax(-1) == targets
+        return right.float(), chosen.sum(-1).float(), batch.content.sum(-1).float()
+
+
+class _Stream:
+    """The rows of a run's training data in random order, epoch after epoch."""
+
+    def __init__(self, member: Member, targets: Rows) -> None:
+        self._rng = np.random.default_rng(member.config.seed)
+        own = targets[member.train]
+        groups = [member.train[own == label] for label in np.unique(own)] if member.balance else [member.train]
+        self._groups, self._each = groups, min(len(group) for group in groups)
+        self._left: Rows = np.empty(0, np.int64)
+
+    def take(self, size: int) -> Rows:
+        """The next rows."""
+        while len(self._left) < size:
+            epoch = np.concatenate([self._rng.permutation(group)[: self._each] for group in self._groups])
+            self._left = np.concatenate([self._left, self._rng.permutation(epoch)])
+        taken, self._left = self._left[:size], self._left[size:]
+        return taken
+
+
+def _steps(streams: Sequence[_Stream], lengths: Rows, size: int, seed: int) -> Iterator[tuple[int, Tensor]]:
+    """The width of each step, and its rows [R, B], the longest texts first; without end.
+
+    Some steps are planned together: a run's texts for them are sorted by length and cut into batches, so that in a step
+    all texts of all runs are of like length.
+    """
+    rng = np.random.default_rng(seed)
+    while True:
+        taken = np.stack([stream.take(_ROUND * size) for stream in streams])
+        order = np.argsort(-lengths[taken], axis=1, kind="stable")
+        rows = np.take_along_axis(taken, order, 1).reshape(len(streams), _ROUND, size)
+        for step in rng.permutation(_ROUND):
+            longest = int(lengths[rows[:, step]].max())
+            yield math.ceil(longest / _WIDTHS) * _WIDTHS, torch.from_numpy(np.ascontiguousarray(rows[:, step]))
+
+
+def _texts(table: Table, rows: Tensor, width: int) -> tuple[Tensor, ...]:
+    """Ids, keep and segments [R, B, width], and classes [R, B], of rows [R, B]."""
+    return (*(part[:, :width][rows] for part in (table.ids, table.keep, table.segments)), table.targets[rows])
+
+
+def _given(ids: Tensor, keep: Tensor, segments: Tensor, targets: Tensor) -> tuple[Batch, Tensor]:
+    return Batch(ids, keep, segments), targets
+
+
+def _joined(parts: Sequence[Part]) -> Part:
+    return Part([example for part in parts for example in part.examples], torch.cat([part.targets for part in parts]))
+
+
+def _check_alike(configs: Sequence[GameConfig], numbers: Sequence[str]) -> None:
+    """Only seeds and numbers may differ: the rest is one program."""
+    if not configs:
+        raise InputError("there is no run to train")
+    free = (*numbers, "learning_rate", "seed", "out", "overwrite")
+    for name, value in vars(configs[0]).items():
+        if name not in free and any(vars(some)[name] != value for some in configs):
+            raise InputError(f"runs that are trained together must have the same {name}")
+    if configs[0].weight_decay or configs[0].warmup or configs[0].decay:
+        raise InputError("runs that are trained together keep their learning rate, and their weights do not decay")
+
+
+def _new_weights(game: Game, seed: int) -> Weights:
+    """All that learns, drawn anew from the seed."""
+    with torch.random.fork_rng(devices=range(torch.cuda.device_count())), torch.no_grad():
+        torch.manual_seed(seed)
+        for module in game.modules():
+            if any(parameter.requires_grad for parameter in module.parameters(recurse=False)):
+                module.reset_parameters()  # type: ignore[operator]
+            if isinstance(module, GruEncoder) and module.vectors.weight.requires_grad:
+                module.vectors.weight[: len(SPECIAL)] = 0.0
+        return {name: value.detach().clone() for name, value in game.named_parameters() if value.requires_grad}
+
+
+def _frozen(module: nn.Module) -> dict[int, nn.Parameter]:
+    """What a copy shares with the original."""
+    return {id(parameter): parameter for parameter in module.parameters() if not parameter.requires_grad}
+
+
+def _compact_words(networks: nn.Module) -> None:
+    """Where there are kernels, have frozen word vectors as these want them: of half precision, and a round size."""
+    for module in networks.modules():
+        if isinstance(module, GruEncoder) and not module.vectors.weight.requires_grad:
+            weight = module.vectors.weight
+            if has_kernels(weight.device) and weight.dtype != torch.float16:
+                compact = pad(weight, (0, -weight.shape[1] % 8)).half()
+                module.vectors.weight = nn.Parameter(compact, requires_grad=False)
+
+
+def _tamed(gradient: Tensor, clip: float) -> Tensor:
+    """The gradient of each run, [R, P], not longer than `clip` (0: any); zero where it is no number."""
+    norm = gradient.norm(dim=1, keepdim=True)
+    gradient = torch.where(norm.isfinite(), gradient, 0.0)
+    return gradient * (clip / norm).clamp(max=1.0) if clip else gradient
