@@ -1,15 +1,24 @@
-"""What tables about rationalizers have in common: how a trained model is measured against people's marks."""
+"""What tables about rationalizers have in common: many runs trained at once, measured against people's marks."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+import gc
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from rationales.data.example import Example
-from rationales.explanation.types import BoolArray, Explanation, Selection
+from rationales.explanation.types import BoolArray, Token
+from rationales.models import Batch
+from rationales.models.packer import over_rows
 from rationales.models.rationalizer import Rationalizer
+from rationales.train.labels import Task
+from rationales.train.rationalizers.game import GameConfig
+from rationales.train.rationalizers.stack import stacked
 
 
 class Scored(NamedTuple):
@@ -20,32 +29,112 @@ class Scored(NamedTuple):
     precision: float
     recall: float
     f1: float
-    marked: float  # share of the tokens that people marked
 
 
-def scored(model: Rationalizer, examples: Sequence[Example]) -> Scored:
-    """Select, predict, and compare with the tokens that people marked, summed over all texts.
+class Marked:
+    """Test texts in which people marked tokens, encoded once for all models that have the same tokenizer.
 
     Tokens beyond the length at which the model cuts texts count neither as selected nor as marked.
     """
-    explanations = model.explain(model.encode(examples, warn=False))
-    both = chosen = marked = tokens = right = 0
-    for example, explanation in zip(examples, explanations, strict=True):
-        assert isinstance(explanation.body, Selection)
-        keep, gold = explanation.body.keep & explanation.content, marked_tokens(example, explanation)
-        both, chosen, marked = both + int((keep & gold).sum()), chosen + int(keep.sum()), marked + int(gold.sum())
-        tokens, right = tokens + int(explanation.content.sum()), right + int(explanation.target.index == example.label)
-    precision, recall = both / max(chosen, 1), both / max(marked, 1)
-    f1 = 2 * both / max(chosen + marked, 1)
-    return Scored(chosen / tokens, right / len(examples), precision, recall, f1, marked / tokens)
+
+    def __init__(self, model: Rationalizer, examples: Sequence[Example]) -> None:
+        self.batch = model.encode(examples, warn=False)
+        marks = [marked_tokens(source.example, source.tokens) for source in self.batch.sources]
+        width = self.batch.width
+        padded = np.stack([np.pad(mark, (0, width - len(mark))) for mark in marks])
+        self.marks = torch.from_numpy(padded).to(self.batch.ids.device) & self.batch.content
+        self.labels = torch.tensor([int(example.label or 0) for example in examples], device=self.batch.ids.device)
+
+    @property
+    def share(self) -> float:
+        """The share of the tokens that people marked."""
+        return float(self.marks.sum() / self.batch.content.sum())
+
+    @torch.no_grad()
+    def scored(self, model: Rationalizer) -> Scored:
+        """Select, predict, and compare with the tokens that people marked, summed over all texts."""
+
+        def compute(part: Batch, _rows: Tensor) -> Tensor:
+            chosen, logits = model.decide(model.embed(part), part)
+            room = torch.zeros(len(part), self.batch.width - part.width, device=logits.device)
+            return torch.cat([logits.argmax(-1, keepdim=True).float(), chosen.float(), room], 1)
+
+        with model.borrowed():
+            found = over_rows(model, self.batch, compute)
+        keep = found[:, 1:] > 0
+        both, chosen, marked = (int(some.sum()) for some in (keep & self.marks, keep, self.marks))
+        return Scored(
+            chosen / int(self.batch.content.sum()),
+            float((found[:, 0] == self.labels).float().mean()),
+            both / max(chosen, 1),
+            both / max(marked, 1),
+            2 * both / max(chosen + marked, 1),
+        )
 
 
-def marked_tokens(example: Example, explanation: Explanation) -> BoolArray:
-    """The tokens of an explanation that overlap with what people marked, [T]."""
-    keep = np.zeros(len(explanation.tokens), dtype=np.bool_)
+def marked_tokens(example: Example, tokens: Sequence[Token]) -> BoolArray:
+    """The tokens that overlap with what people marked, [T]."""
+    keep = np.zeros(len(tokens), dtype=np.bool_)
     for segment, spans in enumerate(example.rationale or ()):
         for start, end in spans:
-            keep |= [
-                token.segment == segment and token.start < end and start < token.end for token in explanation.tokens
-            ]
-    return keep & explanation.content
+            keep |= [token.segment == segment and token.start < end and start < token.end for token in tokens]
+    return keep
+
+
+@dataclass(frozen=True)
+class Run:
+    """One row of many: a config on a data set, and what it is called in the table."""
+
+    name: str
+    data: str
+    config: GameConfig
+
+
+def trained_and_scored(
+    method: str,
+    runs: Sequence[Run],
+    tasks: dict[str, Task],
+    tests: dict[str, Sequence[Example]],
+    *,
+    updates: int,
+    every: int,
+    balance: bool,
+    device: str,
+    report: Callable[[str], None],
+) -> list[dict[str, Any]]:
+    """Train all runs together; of each, what the best dev accuracy selects on its test texts, as plain JSON."""
+    gc.freeze()  # millions of small objects stay; looking through them again and again would take longer than all else
+    try:
+        stack = stacked(method, [(tasks[run.data], run.config) for run in runs], balance=balance, device=device)
+    finally:
+        gc.unfreeze()
+    report(f"{method}: {len(runs)} runs are ready")
+
+    def progress(done: int) -> None:
+        curves = stack.curves
+        accuracy, chosen = (float(np.mean([getattr(c, name)[-1] for c in curves])) for name in ("accuracy", "chosen"))
+        report(f"{method}: {done} of {updates} updates, dev accuracy {accuracy:.3f}, chosen {chosen:.3f} on average")
+
+    stack.train(updates, every=every, report=progress)
+    marked = {name: Marked(stack.model, tests[name]) for name in {run.data for run in runs}}
+    rows = []
+    for number, run in enumerate(runs):
+        model, curve = stack.trained(number), stack.curves[number]
+        test = marked[run.data]
+        found = test.scored(model)
+        model.sampling, model.seed = "gumbel", run.config.seed
+        rows.append(
+            {
+                "name": run.name,
+                "data": run.data,
+                "seed": run.config.seed,
+                "perturb": run.config.perturb,
+                "marked": test.share,
+                "best_at": curve.updates[curve.best],
+                "dev_accuracy": curve.accuracy[curve.best],
+                **found._asdict(),
+                "by_chance": test.scored(model)._asdict(),
+                "curve": vars(curve),
+            }
+        )
+    return rows

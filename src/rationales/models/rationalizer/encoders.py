@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 import torch
 from torch import Tensor, nn
+from torch.backends import cudnn
 from torch.nn.functional import linear, pad
 from transformers import AutoConfig, AutoModel, PreTrainedModel
 
@@ -38,9 +39,10 @@ class BiGru(nn.Module):
     def forward(self, inputs: Tensor, keep: Tensor) -> Tensor:
         if self.stackable:
             return self._stackable(inputs, keep)
-        onward, _ = self.onward(inputs)
         turned = _turned(keep)
-        back, _ = self.backward_(_taken(inputs, turned))
+        with cudnn.flags(enabled=self.training or not torch.is_grad_enabled()):  # it has no way back from evaluation
+            onward, _ = self.onward(inputs)
+            back, _ = self.backward_(_taken(inputs, turned))
         return torch.cat([onward, _taken(back, turned)], -1)
 
     def _stackable(self, inputs: Tensor, keep: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-ROWS, WARPS = 16, 4
+ROWS, WARPS = 16, 8
 """Texts and warps per program."""
 
 

@@ -18,7 +18,7 @@ TURNS = 16
 @triton.jit
 def _forward(
     states,  # [S, N, 2 · EACH]
-    params,  # [S, 4, 2 · EACH]: gain, shift, and the weights of both logits
+    weights,  # [S, 4, 2 · EACH]: gain, shift, and the weights of both logits
     seeds,  # [S]
     logits,  # [S, N, 2]
     N,
@@ -33,7 +33,7 @@ def _forward(
     features = tl.arange(0, WIDE)[None, :]
     known = (features < 2 * EACH) & (features % EACH < REAL)
     place = rows[:, None] * 2 * EACH + features
-    own = params + stack * 8 * EACH + features
+    own = weights + stack * 8 * EACH + features
     state = tl.load(states + stack * N * 2 * EACH + place, mask=(rows < N)[:, None] & known, other=0.0).to(tl.float32)
     centred = tl.where(known, state - tl.sum(state, 1)[:, None] / (2 * REAL), 0.0)
     scale = tl.rsqrt(tl.sum(centred * centred, 1)[:, None] / (2 * REAL) + 1e-5)
@@ -50,10 +50,10 @@ def _forward(
 def _backward(
     by_logits,  # [S, N, 2]
     states,  # [S, N, 2 · EACH]
-    params,  # [S, 4, 2 · EACH]
+    weights,  # [S, 4, 2 · EACH]
     seeds,  # [S]
     by_states,  # [S, N, 2 · EACH]
-    by_params,  # [S, 4, 2 · EACH]
+    by_weights,  # [S, 4, 2 · EACH]
     N,
     EACH: tl.constexpr,
     REAL: tl.constexpr,
@@ -65,7 +65,7 @@ def _backward(
     stack = tl.program_id(0).to(tl.int64)
     features = tl.arange(0, WIDE)[None, :]
     known = (features < 2 * EACH) & (features % EACH < REAL)
-    own = params + stack * 8 * EACH + features
+    own = weights + stack * 8 * EACH + features
     gain = tl.load(own, mask=known, other=0.0)
     shift = tl.load(own + 2 * EACH, mask=known, other=0.0)
     for_first = tl.load(own + 4 * EACH, mask=known, other=0.0)
@@ -98,43 +98,43 @@ def _backward(
         pull = tl.sum(by_normal, 1)[:, None] + normal * tl.sum(by_normal * normal, 1)[:, None]
         by_state = tl.where(known, scale * (by_normal - pull / (2 * REAL)), 0.0)
         tl.store(by_states + stack * N * 2 * EACH + place, by_state, mask=inside & (features < 2 * EACH))
-    into = by_params + stack * 8 * EACH + features
+    into = by_weights + stack * 8 * EACH + features
     tl.atomic_add(into, by_gain, mask=known)
     tl.atomic_add(into + 2 * EACH, by_shift, mask=known)
     tl.atomic_add(into + 4 * EACH, by_first, mask=known)
     tl.atomic_add(into + 6 * EACH, by_second, mask=known)
 
 
-def run_forward(states: Tensor, params: Tensor, seeds: Tensor, *, real: int, dropout: float) -> Tensor:
-    """Logits [S, N, 2] of states [S, N, 2 · each]; `params` [S, 4, 2 · each] as in the kernel, without the bias."""
+def run_forward(states: Tensor, weights: Tensor, seeds: Tensor, *, real: int, dropout: float) -> Tensor:
+    """Logits [S, N, 2] of states [S, N, 2 · each]; `weights` [S, 4, 2 · each] as in the kernel, without the bias."""
     stack, number, _ = states.shape
     logits = torch.empty(stack, number, 2, dtype=torch.float32, device=states.device)
     _forward[stack, triton.cdiv(number, ROWS)](
-        states, params, seeds, logits, number, **_sizes(states, real), ROWS=ROWS, DROPOUT=dropout
+        states, weights, seeds, logits, number, **_sizes(states, real), ROWS=ROWS, DROPOUT=dropout
     )
     return logits
 
 
 def run_backward(
-    by_logits: Tensor, states: Tensor, params: Tensor, seeds: Tensor, *, real: int, dropout: float
+    by_logits: Tensor, states: Tensor, weights: Tensor, seeds: Tensor, *, real: int, dropout: float
 ) -> tuple[Tensor, Tensor]:
-    """Gradients by states [S, N, 2 · each] and params [S, 4, 2 · each]."""
+    """Gradients by states [S, N, 2 · each] and weights [S, 4, 2 · each]."""
     stack, number, _ = states.shape
-    by_states, by_params = torch.empty_like(states), torch.zeros_like(params)
+    by_states, by_weights = torch.empty_like(states), torch.zeros_like(weights)
     _backward[stack, triton.cdiv(number, ROWS * TURNS)](
         by_logits,
         states,
-        params,
+        weights,
         seeds,
         by_states,
-        by_params,
+        by_weights,
         number,
         **_sizes(states, real),
         ROWS=ROWS,
         TURNS=TURNS,
         DROPOUT=dropout,
     )
-    return by_states, by_params
+    return by_states, by_weights
 
 
 def _sizes(states: Tensor, real: int) -> dict[str, int]:

@@ -20,7 +20,7 @@ class Stackable(Function):
     """
 
     @classmethod
-    def vmap(cls, info: Any, dims: Dims, *given: Any) -> tuple[Any, Any]:  # type: ignore[override]
+    def vmap(cls, info: Any, dims: Dims, *given: Any) -> tuple[Any, Any]:
         """The rule for stacking."""
         front = [_in_front(info.batch_size, dim, some) for some, dim in zip(given, dims, strict=True)]
         found = cls.apply(*front)

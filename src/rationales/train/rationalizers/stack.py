@@ -67,10 +67,17 @@ class Curve:
     accuracy: list[float] = field(default_factory=list)  # on dev, by the likelier choice, like the next
     chosen: list[float] = field(default_factory=list)
 
+    wanted: float | None = None  # share of the tokens
+
     @property
     def best(self) -> int:
-        """The first evaluation with the best dev accuracy."""
-        return int(np.argmax(self.accuracy))
+        """The first evaluation with the best dev accuracy, among those where nearly the wanted share is chosen.
+
+        A selector that chooses too much may well predict better. Where it never gets within a tenth of what is wanted,
+        all evaluations count.
+        """
+        near = [self.wanted is None or abs(share - self.wanted) <= 0.1 * self.wanted for share in self.chosen]
+        return max(range(len(near)), key=lambda number: (near[number] or not any(near), self.accuracy[number], -number))
 
 
 def stacked(
@@ -117,7 +124,8 @@ class Stack:
         configs = [member.config for member in members]
         _check_alike(configs, rationalizers[method].numbers)
         self.method, self.members, self.table, self.dev = method, list(members), train, dev
-        self.curves = [Curve() for _ in members]
+        post_hoc = model.architecture.post_hoc
+        self.curves = [Curve(wanted=None if post_hoc else member.config.sparsity) for member in members]
         self.config = next((config for config in configs if config.perturb), configs[0])
         self._template = model.networks
         self.model = copy.copy(model)
@@ -174,6 +182,9 @@ class Stack:
         for name, parameter in networks.named_parameters():
             if parameter.requires_grad:
                 parameter.data = best[f"networks.{name}"][number].clone()
+        for module in networks.modules():
+            if isinstance(module, nn.GRU):
+                module.flatten_parameters()
         params = {name: value for name, value in vars(config).items() if name not in ("out", "overwrite")}
         return Rationalizer(
             networks.eval(),
