@@ -14,10 +14,12 @@ from typing import Any, get_args, get_origin
 
 from rationales.explainers import explainers
 from rationales.metrics import metrics
-from rationales.registry import Option, options_of
+from rationales.registry import Option, options_of, summary
+from rationales.train.rationalizers import GameConfig, rationalizers
 
 DOCS = Path(__file__).parent
-BLOCK = re.compile(r"(<!-- (options|facts|measured|planted|scaling|speed) -->\n).*?(<!-- end -->)", re.DOTALL)
+KINDS = "options|facts|measured|planted|scaling|speed|variants|game options"
+BLOCK = re.compile(rf"(<!-- ({KINDS}) -->\n).*?(<!-- end -->)", re.DOTALL)
 FIGURES = ("auroc", "comprehensiveness", "sufficiency", "seconds_per_1000_tokens")
 HEADS = ["method", "on", "auroc", "comprehensiveness", "sufficiency", "s / 1,000 tokens"]
 
@@ -32,8 +34,12 @@ def options(found: tuple[Option, ...]) -> str:
     """Option, default, values and meaning."""
     if not found:
         return "None.\n"
-    rows = [[f"`{item.name}`", f"`{item.default!r}`", _values(item.type), item.help] for item in found]
+    rows = [[f"`{item.name}`", _default(item.default), _values(item.type), item.help] for item in found]
     return table(["option", "default", "values", "meaning"], rows)
+
+
+def _default(value: Any) -> str:
+    return f"`{str(value) if isinstance(value, Path) else value!r}`"
 
 
 def _values(kind: Any) -> str:
@@ -42,7 +48,7 @@ def _values(kind: Any) -> str:
     if get_args(kind):  # a Literal, or a type or None
         inner = [item for item in get_args(kind) if item is not type(None)]
         return ", ".join(f"`{item!r}`" if isinstance(item, str) else _values(item) for item in inner)
-    return {int: "whole number", float: "number", bool: "yes or no", str: "text"}[kind]
+    return {int: "whole number", float: "number", bool: "yes or no", str: "text", Path: "directory"}[kind]
 
 
 def facts(name: str) -> str:
@@ -63,6 +69,31 @@ def facts(name: str) -> str:
             ]
         ],
     )
+
+
+def variants(_page: str) -> str:
+    """Every rationalizer, with the options that RNP does not have or has with another default."""
+    rows = []
+    for name, game in rationalizers.items():
+        own = ", ".join(f"`{item.name}`" for item in _own_options(name))
+        rows.append([f"`{name}`", summary(game.Config), own or "–"])
+    return table(["variant", "what it does", "its own options"], rows)
+
+
+def game_options(_page: str) -> str:
+    """What all rationalizers let their users choose, and below it what some do."""
+    rows = [
+        [f"`{name}`", f"`{item.name}`", _default(item.default), _values(item.type), item.help]
+        for name in rationalizers
+        for item in _own_options(name)
+    ]
+    heads = ["variant", "option", "default", "values", "meaning"]
+    return f"{options(options_of(GameConfig))}\nOf some variants only, or other there:\n\n{table(heads, rows)}"
+
+
+def _own_options(variant: str) -> list[Option]:
+    plain = options_of(GameConfig)
+    return [item for item in options_of(rationalizers[variant].Config) if item not in plain]
 
 
 def measured(name: str) -> str:
@@ -168,6 +199,17 @@ def _figure(row: dict[str, Any] | None) -> str:
     return f"{row['mean']:.2f}" + ("" if row["std"] is None else f" ± {row['std']:.2f}")
 
 
+MADE_BY = {
+    "facts": facts,
+    "measured": measured,
+    "planted": planted,
+    "scaling": scaling,
+    "speed": speed,
+    "variants": variants,
+    "game options": game_options,
+}
+
+
 def refreshed(page: Path) -> str:
     """The text of a page with its tables made anew."""
 
@@ -176,8 +218,7 @@ def refreshed(page: Path) -> str:
         if match[2] == "options":
             content = options(options_of(explainers[name]) if page.parent.name == "methods" else metrics[name].options)
         else:
-            made_by = {"facts": facts, "measured": measured, "planted": planted, "scaling": scaling, "speed": speed}
-            content = made_by[match[2]](name)
+            content = MADE_BY[match[2]](name)
         return f"{match[1]}\n{content}\n{match[3]}"
 
     return BLOCK.sub(made, page.read_text(encoding="utf-8"))

@@ -106,7 +106,7 @@ def _command(name: str, recipe: Recipe) -> Callable[..., None]:
                 source, split=split, columns=columns, data_dir=data_dir, on_error=on_error, limit=most, quotes=quotes
             )
 
-        training, held_out = _splits(data, dev, limit, opened)
+        training, held_out = splits(data, dev, limit, opened)
         directory = recipe.train(config, training, held_out)
         epochs = json.loads((directory / "rationales.json").read_text(encoding="utf-8"))
         print(f"best dev score {epochs['best_score']:.4f} in epoch {epochs['best_epoch']}", file=sys.stderr)
@@ -117,7 +117,7 @@ def _command(name: str, recipe: Recipe) -> Callable[..., None]:
     return command
 
 
-def _splits(data: str, dev: str | None, limit: int | None, opened: Any) -> tuple[Dataset, Dataset]:
+def splits(data: str, dev: str | None, limit: int | None, opened: Any) -> tuple[Dataset, Dataset]:
     """Training and dev data: two sources, two splits of one, or nine tenths and one tenth of one without splits."""
 
     def either(source: str, split: str, most: int | None = None) -> Dataset:

@@ -64,9 +64,8 @@ class Curve:
     updates: list[int] = field(default_factory=list)
     loss: list[float] = field(default_factory=list)
     drawn: list[float] = field(default_factory=list)  # share of the training tokens that were chosen by chance
-    accuracy: list[float] = field(default_factory=list)  # on dev, by the likelier choice, like the next
-    chosen: list[float] = field(default_factory=list)
-
+    accuracy: list[float] = field(default_factory=list)  # on dev, every class counting the same
+    chosen: list[float] = field(default_factory=list)  # share of the dev tokens that are likelier chosen than not
     wanted: float | None = None  # share of the tokens
 
     @property
@@ -176,12 +175,19 @@ class Stack:
 
     def trained(self, number: int) -> Rationalizer:
         """The run of this number, with its best weights."""
-        config = self.members[number].config
+        return self._model(self._best, number)
+
+    def present(self, number: int) -> Rationalizer:
+        """The run of this number as it is now, to look at while it is trained."""
+        return self._model(self._flat, number)
+
+    def _model(self, flat: Tensor, number: int) -> Rationalizer:
+        """A run with its own of all runs' weights [R, P]; what it did not train is as it was given."""
+        config, weights = self.members[number].config, self._named(flat)
         networks = copy.deepcopy(self._template, _frozen(self._template))
-        best = self._named(self._best)
         for name, parameter in networks.named_parameters():
-            if parameter.requires_grad:
-                parameter.data = best[f"networks.{name}"][number].clone()
+            if f"networks.{name}" in weights:
+                parameter.data = weights[f"networks.{name}"][number].clone()
         for module in networks.modules():
             if isinstance(module, nn.GRU):
                 module.flatten_parameters()
@@ -272,21 +278,23 @@ class Stack:
     @torch.no_grad()
     def _on_dev(self) -> tuple[list[float], list[float]]:
         """Accuracy and share of chosen tokens of each run on its dev texts, by its present weights."""
-        lengths = np.asarray(self.dev.lengths)
+        lengths, targets = np.asarray(self.dev.lengths), self.dev.targets.cpu().numpy()
         order = [member.dev[np.argsort(-lengths[member.dev], kind="stable")] for member in self.members]
         most, size = max(len(rows) for rows in order), 4 * self.config.batch_size
         filled = np.stack([np.pad(rows, (0, most - len(rows)), mode="edge") for rows in order])
-        real = torch.from_numpy(np.stack([np.arange(most) < len(rows) for rows in order])).to(self._rows.device)
+        weights = np.stack([np.pad(_weights(targets[rows]), (0, most - len(rows))) for rows in order])
+        weigh = torch.from_numpy(weights).to(self._rows.device)
         sums = torch.zeros(3, len(order), device=self._rows.device)
         self.game.eval()
         for start in range(0, most, size):
             part = filled[:, start : start + size]
             texts = _texts(self.dev, torch.from_numpy(part).to(self._rows.device), int(lengths[part].max()))
-            found = vmap(self._answers, randomness="different")(self._weights, *texts)
-            sums += torch.stack([(value * real[:, start : start + size]).sum(-1) for value in found])
+            right, chosen, tokens = vmap(self._answers, randomness="different")(self._weights, *texts)
+            own = weigh[:, start : start + size]
+            sums += torch.stack([(right * own).sum(-1), (chosen * (own > 0)).sum(-1), (tokens * (own > 0)).sum(-1)])
         self.game.train()
         right, chosen, tokens = sums.cpu()
-        return (right / torch.tensor([len(rows) for rows in order])).tolist(), (chosen / tokens).tolist()
+        return right.tolist(), (chosen / tokens).tolist()
 
     def _answers(self, weights: Weights, *texts: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         inside = {f"game.{name}": tensor for name, tensor in self._everywhere(weights).items()}
@@ -351,6 +359,12 @@ def _texts(table: Table, rows: Tensor, width: int) -> tuple[Tensor, ...]:
 
 def _given(ids: Tensor, keep: Tensor, segments: Tensor, targets: Tensor) -> tuple[Batch, Tensor]:
     return Batch(ids, keep, segments), targets
+
+
+def _weights(targets: Rows) -> NDArray[np.float32]:
+    """How much each text counts for the accuracy, [n]: every class the same, in all 1."""
+    _, classes, counts = np.unique(targets, return_inverse=True, return_counts=True)
+    return (1 / (len(counts) * counts[classes])).astype(np.float32)
 
 
 def _joined(parts: Sequence[Part]) -> Part:
