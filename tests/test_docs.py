@@ -14,6 +14,7 @@ from rationales.explainers import explainers
 from rationales.explanation import read_jsonl
 from rationales.metrics import metrics
 from rationales.registry import summary
+from rationales.train.rationalizers import rationalizers
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -78,6 +79,13 @@ def test_the_row_of_a_metric_is_true(name):
     (row,) = re.findall(rf"^\| \[`{name}`\].+$", page, re.MULTILINE)
     assert f"| {metrics[name].best} |" in row
     assert re.findall(r"`(\w+)`", row.strip("| ").rpartition("|")[2]) == [item.name for item in metrics[name].options]
+
+
+def test_every_rationalizer_is_recommended_for_something():
+    page = (DOCS / "rationalizers.md").read_text(encoding="utf-8")
+    advice = re.search(r"^\| you have, or see \|.+?\n\n", page, re.MULTILINE | re.DOTALL)[0]
+    taken = [line.split("|")[2] for line in advice.strip().splitlines()[2:]]
+    assert sorted(re.findall(r"`(\w+)`", " ".join(taken))) == sorted(rationalizers)
 
 
 def test_the_reference_names_what_can_be_imported():

@@ -8,7 +8,13 @@ from sphinx.util.typing import ExtensionMetadata
 PAGES: dict[str, list[tuple[str, list[str]]]] = {
     "index": [
         ("Begin", ["start", "choose"]),
-        ("Use", ["explain", "compare", "data", "bad-input", "planted", "train", "rationalizers", "explanations", "import"]),
+        (
+            "Use",
+            [
+                "explain", "compare", "data", "bad-input", "planted", "train", "rationalizers", "explanations",
+                "import",
+            ],
+        ),
         ("Look up", ["methods/index", "metrics/index", "api", "results"]),
         ("Extend", ["write-an-explainer", "write-a-metric", "write-a-reader", "decisions/index"]),
         ("Beside", ["other-tools"]),

@@ -54,8 +54,8 @@ def _beer(aspect: str) -> NamedSet:
     heldout = (f"cls/beer_advocate/{aspect}_heldout.parquet",)
     folders = ("", "beer", "data/beer", "cls/beer_advocate")
 
-    def folds(numbers: Collection[int]) -> Files:
-        return Files(heldout, _SINGLE, _beer_folds(aspect, numbers), (score, "fold"))
+    def folds(numbers: Collection[int], paths: tuple[str, ...] = heldout) -> Files:
+        return Files(paths, _SINGLE, _beer_folds(aspect, numbers), (score, "fold"))
 
     def original(part: str) -> Files:
         return Files(
@@ -89,9 +89,12 @@ def _beer(aspect: str) -> NamedSet:
         },
         _SENTIMENT,
         balance=20226666,  # the seed in the code of Liu et al.
+        larger=(folds(range(8), tuple(f"cls/beer_advocate/{each}_heldout.parquet" for each in BEER_ASPECTS[:4])),),
         notes="In the Parquet files, folds 0 to 7 of the published dev file are train, 8 and 9 are dev; in the first "
         "release each is a file. A score up to 0.4 is negative, from 0.6 positive; others, and reviews in which "
-        f"nothing is marked, are left out. Not balanced; the train split of beer-{aspect}/balanced is.",
+        f"nothing is marked, are left out. Not balanced; the train split of beer-{aspect}/balanced is. That of "
+        f"beer-{aspect}/all is made of the Parquet files of four aspects: four times as large, but there what is said "
+        "of one aspect tells more of the others.",
     )
 
 

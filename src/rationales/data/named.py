@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rationales.data.columns import Columns
@@ -19,7 +19,7 @@ from rationales.errors import InputError
 from rationales.registry import Registry
 
 ENVIRONMENT = "RATIONALES_DATA"
-BALANCED = "balanced"
+ALL, BALANCED = "all", "balanced"
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class NamedSet:
     A split is read from the first of its places whose files are there. `labels` are the class names in order, None for
     regression and multiple choice. Where there are `variants`, `name/variant` is the part of the data whose column
     `variant_column` holds it. Where there is a seed `balance`, `name/balanced` has a train split with as many examples
-    of each class, drawn by it.
+    of each class, drawn by it. Where there is a `larger` train split, `name/all` has it.
     """
 
     summary: str
@@ -72,12 +72,14 @@ class NamedSet:
     variants: tuple[str, ...] = ()
     variant_column: str = ""
     balance: int | None = None
+    larger: tuple[Files, ...] = ()
     notes: str = ""
 
     @property
     def parts(self) -> tuple[str, ...]:
         """What may stand behind the name and a slash."""
-        return (*self.variants, *(() if self.balance is None else (BALANCED,)))
+        own = ((BALANCED, self.balance is not None), (ALL, bool(self.larger)))
+        return (*self.variants, *(part for part, there in own if there))
 
 
 named_sets: Registry[NamedSet] = Registry("data set")
@@ -104,6 +106,8 @@ def open_named(
     assert found is not None
     spec, variant = found
     folder = data_dir or os.environ.get(ENVIRONMENT)
+    if variant == ALL and spec.larger:
+        spec, variant = replace(spec, splits={**spec.splits, "train": spec.larger}), ""
     if folder:
         table, columns = _open_files(name, spec, split, Path(folder))
     elif spec.hub is None:

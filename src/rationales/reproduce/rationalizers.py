@@ -16,6 +16,7 @@ from rationales.explanation.types import BoolArray, Token
 from rationales.models import Batch
 from rationales.models.packer import over_rows
 from rationales.models.rationalizer import Rationalizer
+from rationales.results import Row
 from rationales.train.labels import Task
 from rationales.train.rationalizers.game import GameConfig
 from rationales.train.rationalizers.stack import stacked
@@ -138,3 +139,38 @@ def trained_and_scored(
             }
         )
     return rows
+
+
+METRICS = {"S": "sparsity", "accuracy": "accuracy", "precision": "precision", "recall": "recall", "F1": "f1"}
+
+
+def rows_beside(found: Sequence[dict[str, Any]], published: str) -> list[Row]:
+    """Means and standard deviations over seeds, in percent, one row for each data set, method and metric.
+
+    `published` has a line for each data set and method, with the figures of `METRICS` in percent.
+    """
+    known = {tuple(line.split()[:2]): [float(number) for number in line.split()[2:]] for line in published.split("\n")}
+    table = []
+    for data, name in dict.fromkeys((run["data"], run["name"]) for run in found):
+        own = [run for run in found if (run["data"], run["name"]) == (data, name)]
+        paper = dict(zip(METRICS, known.get((data, name), ()), strict=False))
+        figures = {metric: [run[field] for run in own] for metric, field in METRICS.items()}
+        if "by_chance" in own[0]:
+            figures["S, drawn by chance"] = [run["by_chance"]["sparsity"] for run in own]
+            figures["F1, drawn by chance"] = [run["by_chance"]["f1"] for run in own]
+            figures["dev accuracy"] = [run["dev_accuracy"] for run in own]
+        for metric, values in figures.items():
+            percent = 100 * np.array(values)
+            table.append(
+                Row(
+                    metric,
+                    float(percent.mean()),
+                    method=name,
+                    data=data,
+                    std=float(percent.std(ddof=1)) if len(values) > 1 else None,
+                    n=len(values),
+                    paper=paper.get(metric),
+                    note=f"marked: {100 * own[0]['marked']:.1f} %" if metric == "S" else None,
+                )
+            )
+    return table

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -32,6 +32,7 @@ from rationales.models.tokenising import Tokenising, encoded
 WEIGHTS = "model.safetensors"
 
 Sampling: TypeAlias = Literal["argmax", "gumbel"]
+Whole: TypeAlias = Literal["neither", "first", "second"]
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ class Architecture:
     players have one encoder. `pooling="attention"` lets the predictor weigh states by how much the selector wants them.
     `post_hoc` is the share of the tokens that is selected after a prediction from the whole text; 0: what is selected
     is all that the predictor sees. With `priors`, the shares of the classes, both players are `Adjusted` for them.
+    `whole` is the text of a pair, such as a question, that is always seen and of which nothing is selected.
     """
 
     labels: tuple[str, ...]
@@ -57,6 +59,7 @@ class Architecture:
     pooling: Pooling = "max"
     post_hoc: float = 0.0
     priors: tuple[float, ...] = ()
+    whole: Whole = "neither"
 
     def players(self) -> tuple[Selector, Predictor]:
         """The two players with new weights."""
@@ -198,9 +201,14 @@ class Rationalizer:
     # What every model can do
 
     def encode(self, examples: Sequence[Example], *, warn: bool = True) -> Batch:
-        return encoded(self._tokenise, examples, self.max_length, name=self.name, pad_id=self._pad_id, warn=warn).to(
-            self.device
-        )
+        """Tokenise. The text of a pair that is always seen counts as special tokens."""
+        batch = encoded(self._tokenise, examples, self.max_length, name=self.name, pad_id=self._pad_id, warn=warn)
+        if self.architecture.whole != "neither":
+            if any(len(example.texts) != 2 for example in examples):
+                raise InputError(f"{self.name} sees one text of a pair whole and selects from the other; give it pairs")
+            seen = batch.segments == ("first", "second").index(self.architecture.whole)
+            batch = replace(batch, segments=batch.segments.masked_fill(seen, -1))
+        return batch.to(self.device)
 
     @property
     def _pad_id(self) -> int:

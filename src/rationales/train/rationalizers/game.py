@@ -27,6 +27,7 @@ from rationales.models.rationalizer import (
     perturbed,
 )
 from rationales.models.rationalizer.encoders import Masking
+from rationales.models.rationalizer.rationalizer import Whole
 from rationales.models.rationalizer.selecting import Count
 from rationales.registry import Registry, option
 from rationales.train.loop import Settings
@@ -57,6 +58,7 @@ class GameConfig(Settings):
     dropout: float = option(0.2, "Dropout before the last layer of each player.")
     max_length: int = option(256, "Tokens at which texts are cut.")
     masking: Masking = option("output", "What hides a token from a Transformers encoder: see TransformerEncoder.")
+    whole: Whole = option("neither", "Text of a pair that is always seen whole, such as a question: first or second.")
     sparsity: float = option(0.15, "Share of the tokens that should be chosen.")
     sparsity_weight: float = option(11.0, "Weight of the distance from that share.")
     sparsity_ratio: Ratio = option("batch", "Share of the batch as a whole, or of each text.")
@@ -80,6 +82,7 @@ class GameConfig(Settings):
             ("continuity_over", ("length", "tokens")),
             ("perturb_count", get_args(Count)),
             ("masking", get_args(Masking)),
+            ("whole", get_args(Whole)),
         ):
             if getattr(self, name) not in known:
                 raise InputError(f"{name} must be one of {', '.join(known)}; got {getattr(self, name)!r}")

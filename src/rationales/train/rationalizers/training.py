@@ -183,7 +183,8 @@ def _vectors(networks: Networks) -> Tensor:
 
 
 def _architecture(config: GameConfig, task: Task, **known: Any) -> Architecture:
-    settings = {name: getattr(config, name) for name in ("vector_size", "hidden", "dropout", "max_length", "masking")}
+    names = ("vector_size", "hidden", "dropout", "max_length", "masking", "whole")
+    settings = {name: getattr(config, name) for name in names}
     shares = torch.bincount(task.train.targets, minlength=len(task.names)) / len(task.train.targets)
     own = config.architecture(shares.tolist())
     return Architecture(labels=task.names, shared=config.shared_encoder, **{**settings, **known, **own})
