@@ -11,7 +11,8 @@ demo: $(VENV)/installed
 	$(BIN)/rationales demo
 
 test: checks docs browser
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --cov  # the models are tiny; threads would only wait for each other
+	@# the models are tiny: threads would only wait for each other; kernels are interpreted, there being no accelerator
+	OMP_NUM_THREADS=1 TRITON_INTERPRET=1 $(BIN)/python -m pytest --cov
 
 checks: $(VENV)/installed
 	$(BIN)/ruff check

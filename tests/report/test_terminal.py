@@ -89,7 +89,11 @@ def test_a_word_is_marked_in_its_own_text():
 def test_a_selection():
     given = per_word("the soup was bad", "no", body=Selection([False, True, False, True, False]))
     assert marked(given) == {"soup": (True, False), "bad": (True, False)}
-    assert plain(given).split("\n")[1:] == ["the soup was bad", "no", "  soup bad"]
+    assert plain(given).split("\n")[1:] == ["the soup was bad", "no", "  soup … bad"]
+    tokens = (Token("soup", 0, 0, 4), Token(",", 0, 4, 5), Token("bad", 0, 6, 9))
+    kept = Selection([False, True, True])  # not the word "soup," to which the comma belongs
+    comma = Explanation("x", ("soup, bad",), tokens, Target(1, "good"), kept, Provenance("test"))
+    assert marked(comma) == {", bad": (True, False)}
     nothing = per_word("soup", body=Selection([False]))
     assert marked(nothing) == {}
     assert plain(nothing).endswith("  (nothing)")

@@ -47,6 +47,25 @@ def word_tokens(texts: Sequence[str]) -> tuple[Token, ...]:
     )
 
 
+def kept_spans(explanation: Explanation) -> list[tuple[int, int, int]]:
+    """What a selection keeps, as (segment, start, end); tokens that follow each other are one span.
+
+    These are its own tokens: of "soup," it may keep the comma alone, which its words would not show.
+    """
+    assert isinstance(explanation.body, Selection)
+    spans: list[tuple[int, int, int]] = []
+    last = -2  # the place of the token that was kept last
+    for place, (token, kept) in enumerate(zip(explanation.tokens, explanation.body.keep.tolist(), strict=True)):
+        if not kept or token.special:
+            continue
+        if last == place - 1 and spans[-1][0] == token.segment:
+            spans[-1] = (token.segment, spans[-1][1], token.end)
+        else:
+            spans.append((token.segment, token.start, token.end))
+        last = place
+    return spans
+
+
 Overlaps: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64]]
 """Pairs of (token, group) that share characters: the numbers of the tokens, and of the groups, [P] each."""
 

@@ -15,6 +15,7 @@ from markupsafe import Markup
 
 from rationales.explanation import Alignment, Explanation, Scores, Selection, Sentence, Token
 from rationales.explanation.types import FloatArray
+from rationales.explanation.views import kept_spans
 from rationales.report import links
 from rationales.report.figures import counted, number, signed
 from rationales.report.safe import escaped
@@ -44,9 +45,10 @@ def highlights(explanation: Explanation) -> Markup:
     match words.body:
         case Scores(values=values):
             return Markup(_spoken(_directions(words.tokens, values)) + _texts(words, _scored(words.tokens, values)))
-        case Selection(keep=keep):
-            kept = [token.text for token, chosen in zip(words.tokens, keep.tolist(), strict=True) if chosen]
-            return Markup(_spoken(_named("Marked", kept)) + _texts(words, _kept(words.tokens, keep.tolist())))
+        case Selection():
+            spans = kept_spans(explanation)
+            kept = [words.texts[segment][start:end] for segment, start, end in spans]
+            return Markup(_spoken(_named("Marked", kept)) + _texts(words, _kept(spans)))
         case Alignment() as body:
             left, right = ([token for token in words.tokens if token.segment == side] for side in (0, 1))
             if links.fits(body):
@@ -69,16 +71,10 @@ def _scored(tokens: Sequence[Token], values: FloatArray) -> Marks:
     return marks
 
 
-def _kept(tokens: Sequence[Token], keep: Iterable[bool]) -> Marks:
-    """Neighbours that are kept are one mark."""
+def _kept(spans: Iterable[tuple[int, int, int]]) -> Marks:
     marks: Marks = {}
-    open_in = -1  # the text whose last mark goes on
-    for token, chosen in zip(tokens, keep, strict=True):
-        if chosen and open_in == token.segment:
-            marks[token.segment][-1] = marks[token.segment][-1]._replace(end=token.end)
-        elif chosen:
-            marks.setdefault(token.segment, []).append(Mark(token.start, token.end, "kept"))
-        open_in = token.segment if chosen else -1
+    for segment, start, end in spans:
+        marks.setdefault(segment, []).append(Mark(start, end, "kept"))
     return marks
 
 

@@ -1,7 +1,7 @@
 """Explanations as coloured text for a terminal, or as plain text for a pipe.
 
-Words, not pieces, are shown. Direction is told by more than colour: words that speak for the target are bold, words
-that speak against it are underlined.
+Words, not pieces, have scores; of a selection its own tokens are shown. Direction is told by more than colour: words
+that speak for the target are bold, words that speak against it are underlined.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from rich.style import Style
 from rich.text import Text
 
 from rationales.explanation import Alignment, Explanation, Scores, Selection, Sentence
-from rationales.explanation.views import word_tokens
+from rationales.explanation.views import kept_spans, word_tokens
 
 FOR, AGAINST = (46, 125, 50), (198, 40, 40)
 SHOWN = 0.1
@@ -48,27 +48,35 @@ def coloured(explanation: Explanation) -> Text:
     """The texts with their words coloured by score, for a terminal."""
     out = Text().append(headline(explanation) + "\n", style="dim")
     words = explanation.words()
-    styles = _styles(words)
+    styles = _styles(explanation, words)
     for segment, text in enumerate(words.texts):
         line = Text(printable(text))
-        for token, style in zip(words.tokens, styles, strict=True):
-            if token.segment == segment and style:
-                line.stylize(style, token.start, token.end)
+        for place, start, end, style in styles:
+            if place == segment:
+                line.stylize(style, start, end)
         out.append_text(line).append("\n")
     for extra in _lines(words):
         out.append(extra + "\n")
     return out
 
 
-def _styles(words: Explanation) -> list[Style | None]:
+def _styles(explanation: Explanation, words: Explanation) -> list[tuple[int, int, int, Style]]:
+    """What is marked and how: segment, start, end, style."""
     match words.body:
         case Scores(values=values):
             largest = np.abs(values[np.isfinite(values)]).max(initial=0.0) or 1.0
-            return [_style(share) for share in np.clip(values / largest, -1, 1).tolist()]
-        case Selection(keep=keep):
-            return [_style(1.0) if kept else None for kept in keep]
+            styles = [_style(share) for share in np.clip(values / largest, -1, 1).tolist()]
+            return [
+                (token.segment, token.start, token.end, style)
+                for token, style in zip(words.tokens, styles, strict=True)
+                if style is not None
+            ]
+        case Selection():
+            style = _style(1.0)
+            assert style is not None
+            return [(*span, style) for span in kept_spans(explanation)]
         case _:
-            return [None] * len(words.tokens)
+            return []
 
 
 def _style(share: float) -> Style | None:
@@ -83,17 +91,17 @@ def plain(explanation: Explanation, most: int = 10) -> str:
     """The texts, and below them the words with the largest scores, for a pipe or a file."""
     words = explanation.words()
     texts = [printable(text) for text in words.texts]
-    return "\n".join([headline(explanation), *texts, *_listed(words, most), *_lines(words)])
+    return "\n".join([headline(explanation), *texts, *_listed(explanation, words, most), *_lines(words)])
 
 
-def _listed(words: Explanation, most: int) -> Iterator[str]:
+def _listed(explanation: Explanation, words: Explanation, most: int) -> Iterator[str]:
     match words.body:
         case Scores(values=values):
             for place in np.argsort(-np.abs(values), kind="stable")[:most]:
                 yield f"  {values[place]:+.4f}  {printable(words.tokens[place].text)}"
-        case Selection(keep=keep):
-            chosen = (printable(token.text) for token, kept in zip(words.tokens, keep, strict=True) if kept)
-            yield f"  {' '.join(chosen) or '(nothing)'}"
+        case Selection():
+            chosen = (printable(words.texts[part][start:end]) for part, start, end in kept_spans(explanation))
+            yield f"  {' … '.join(chosen) or '(nothing)'}"
 
 
 def _lines(words: Explanation) -> Iterator[str]:

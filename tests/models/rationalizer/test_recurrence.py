@@ -7,6 +7,7 @@ import torch
 from torch import nn
 from torch.func import grad, vmap
 
+from interpreted import needs_interpreter
 from rationales.models.rationalizer import recurrence, scoring
 from rationales.models.rationalizer.encoders import BiGru
 
@@ -17,7 +18,7 @@ LENGTHS = torch.tensor([[5, 1, 3], [2, 5, 4]])
 @pytest.fixture
 def kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     """The kernels, on the processor."""
-    pytest.importorskip("triton")  # conftest.py has chosen its interpreter
+    needs_interpreter()
     monkeypatch.setattr(recurrence, "has_kernels", lambda _device: True)
 
 

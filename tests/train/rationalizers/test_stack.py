@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch.func import functional_call, grad
 
+from interpreted import needs_interpreter
 from rationales.data.example import Example
 from rationales.data.planted import REVIEW_LABELS, reviews
 from rationales.errors import InputError
@@ -89,7 +90,7 @@ def test_the_step_is_that_of_adam(task) -> None:
 
 
 def test_kernels_learn_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("triton")
+    needs_interpreter()
     chosen_without_chance(monkeypatch)
     texts = ("good food here", "bad food", "a good place it is", "all was bad", "the best", "the worst of all")
     short = [Example(str(number), (text,), label=number % 2) for number, text in enumerate(texts)]
