@@ -22,7 +22,7 @@ from rationales.train.rationalizers import rationalizers, train
 
 PARTS = ("multirc", "fever")
 METHODS = {"RNP": "rnp", "VER": "ver"}
-EPOCHS, BATCH = 10, 32
+EPOCHS, BATCH, LENGTH = 10, 32, 512
 
 _PAPER = """
 multirc A2R 20.0 66.1 18.5 21.9 19.3
@@ -52,7 +52,7 @@ def compute(part: str, options: Options, report: Callable[[str], None]) -> Found
                     encoder=options.encoder,
                     epochs=EPOCHS,
                     batch_size=BATCH,
-                    max_length=512,
+                    max_length=LENGTH,
                     whole="first",
                     sparsity=0.2,
                     sparsity_weight=5.0,

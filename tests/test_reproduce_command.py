@@ -1,0 +1,177 @@
+"""`rationales reproduce` at sizes that take seconds: its parts, files, resumption and errors."""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rationales.cli import main
+from rationales.data.example import Example
+from rationales.data.planted import REVIEW_LABELS, reviews
+from rationales.errors import QualityWarning
+from rationales.models.rationalizer import Rationalizer
+from rationales.reproduce import planted_rationalizers, tables, ver_table1, ver_table3
+from rationales.reproduce.rationalizers import Marked, marked_tokens, rows_beside
+from rationales.train.rationalizers import rnp, train
+from tiny import network, tokenizer
+
+
+@pytest.fixture
+def call(monkeypatch, capsys):
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["rationales", "reproduce", *arguments])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", QualityWarning)
+            with pytest.raises(SystemExit) as ended:
+                main()
+        out, err = capsys.readouterr()
+        return int(ended.value.code or 0), out, err
+
+    return run
+
+
+def test_tables_are_listed(call) -> None:
+    status, out, _ = call()
+    assert status == 0
+    assert [line.partition(":")[0] for line in out.splitlines()] == list(tables)
+
+
+def test_a_table_is_computed_and_resumed(call, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(planted_rationalizers, "SIZES", {"train": 48, "dev": 12, "test": 12})
+    arguments = ("planted-rationalizers", "--seeds", "1", "--updates", "2", "--out", str(tmp_path), "--device", "cpu")
+    status, out, err = call(*arguments)
+    assert (status, out.strip()) == (0, str(tmp_path / "planted-rationalizers.md")), err
+    assert "2 of 2 updates" in err
+    content = json.loads((tmp_path / "planted-rationalizers.json").read_text())
+    assert {row["method"] for row in content["rows"]} == {"RNP", "VER"}
+    assert {"S", "accuracy", "precision", "recall", "F1"} < {row["metric"] for row in content["rows"]}
+    assert all(0 <= row["mean"] <= 100 for row in content["rows"])
+    _, _, err = call(*arguments)
+    assert "finished before" in err
+    status, _, err = call(*arguments[:2], "3", *arguments[3:])
+    assert status == 2
+    assert "other seeds or updates" in err
+    status, _, _ = call(*arguments[:2], "3", *arguments[3:], "--overwrite")
+    assert status == 0
+
+
+def test_beer_reviews_need_their_files_and_vectors(call, tmp_path: Path) -> None:
+    out = ("--out", str(tmp_path))
+    status, _, err = call("ver-table1", "--part", "rnp", *out)
+    assert status == 2
+    assert "needs word vectors" in err
+    status, _, err = call("ver-table1", "--part", "rnp", "--vectors", "v.txt", "--data-dir", str(tmp_path), *out)
+    assert status == 2
+    assert "is wanted at" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("ver-table2",), "no table is called 'ver-table2'"),
+        (("ver-table1", "--part", "lime"), "has no part 'lime'; it has rnp"),
+        (("ver-table1", "--seeds", "one"), "seeds are whole numbers with commas"),
+        (("ver-table3", "--part", "fever"), "needs a pretrained encoder"),
+    ],
+)
+def test_bad_input(call, tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
+    status, _, err = call(*arguments, "--out", str(tmp_path))
+    assert status == 2
+    assert message in err
+
+
+def test_table_1_has_all_runs_with_the_numbers_of_their_data() -> None:
+    runs = ver_table1.runs("rnp", (1, 2), "vectors.txt")
+    assert len(runs) == 6 * 2 * 2
+    assert {(run.name, run.config.perturb) for run in runs} == {("RNP", 0.0), ("VER", 0.3)}
+    for run in runs:
+        assert run.config.sparsity == ver_table1.SETTINGS[run.data].sparsity
+    assert {run.name for run in ver_table1.runs("fr", (1,), "vectors.txt")} == {"FR", "FR + VER"}
+
+
+def eraser(folder: Path) -> None:
+    """A few questions with documents, in the layout of ERASER."""
+    folder.mkdir(parents=True)
+    (folder / "docs").mkdir()
+    (folder / "docs" / "d1").write_text("the cat sat .\na dog ran .")
+    for split in ("train", "val", "test"):
+        rows = [
+            {
+                "annotation_id": f"{split}-{number}",
+                "classification": ("False", "True")[number % 2],
+                "query": "did the cat sit ?",
+                "evidences": [[{"docid": "d1", "start_token": 1, "end_token": 3, "text": "cat sat"}]],
+            }
+            for number in range(4)
+        ]
+        (folder / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def test_table_3_selects_from_the_document_alone(call, tmp_path: Path, monkeypatch) -> None:
+    eraser(tmp_path / "multirc")
+    encoder = tmp_path / "encoder"
+    network("bert").base_model.save_pretrained(encoder)
+    tokenizer().save_pretrained(encoder)
+    monkeypatch.setattr(ver_table3, "EPOCHS", 1)
+    monkeypatch.setattr(ver_table3, "LENGTH", 32)
+    status, out, err = call(
+        "ver-table3", "--part", "multirc", "--seeds", "1", "--encoder", str(encoder), "--data-dir", str(tmp_path),
+        "--out", str(tmp_path / "results"), "--device", "cpu",
+    )  # fmt: skip
+    assert status == 0, err
+    content = json.loads(Path(out.strip()).with_suffix(".json").read_text())
+    assert {row["method"] for row in content["rows"]} == {"RNP", "VER"}
+
+
+def test_marks_are_counted_on_the_tokens_of_the_model(tmp_path: Path) -> None:
+    config = rnp.Config(tmp_path / "rnp", hidden=8, vector_size=4, batch_size=8, epochs=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", QualityWarning)
+        path = train("rnp", config, reviews(16, seed=0), reviews(8, seed=1), labels=REVIEW_LABELS)
+    model = Rationalizer.from_pretrained(path, device="cpu")
+    examples = [
+        Example("a", ("the soup was fine, the place was not",), label=1, rationale=(((4, 17),),)),
+        Example("b", ("no idea",), label=0, rationale=((),)),
+    ]
+    test = Marked(model, examples)
+    tokens = test.batch.sources[0].tokens
+    assert [token.text for token, mark in zip(tokens, marked_tokens(examples[0], tokens), strict=True) if mark] == [
+        "soup", "was", "fine",
+    ]  # fmt: skip
+    assert test.share == pytest.approx(3 / 11)
+
+    class Always:
+        """Chooses the first two tokens of each text, and says 1."""
+
+        budget, device = 64, model.device
+        embed, borrowed = model.embed, model.borrowed
+
+        def decide(self, embeddings, batch):
+            import torch
+
+            chosen = torch.zeros(batch.ids.shape, dtype=torch.bool)
+            chosen[:, :2] = True
+            return chosen, torch.tensor([[0.0, 1.0]]).expand(len(batch), 2)
+
+    found = test.scored(Always())
+    assert found == pytest.approx((4 / 11, 0.5, 1 / 4, 1 / 3, 2 / 7))
+
+
+def test_rows_stand_beside_what_was_published() -> None:
+    runs = [
+        {"name": "VER", "data": "toy", "marked": 0.1, "sparsity": s, "accuracy": 1.0, "precision": 0.5, "recall": 0.5,
+         "f1": 0.5}
+        for s in (0.1, 0.2)
+    ]  # fmt: skip
+    rows = rows_beside(runs, "toy VER 15.0 80.0 60.0 40.0 48.0")
+    share = next(row for row in rows if row.metric == "S")
+    assert (share.mean, share.n, share.paper) == (pytest.approx(15.0), 2, 15.0)
+    assert share.std == pytest.approx(100 * np.std([0.1, 0.2], ddof=1))
+    assert next(row for row in rows if row.metric == "F1").paper == 48.0
