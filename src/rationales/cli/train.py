@@ -81,9 +81,12 @@ def listed() -> dict[str, str]:
 
 def _recipes() -> dict[str, Recipe]:
     """All that can be trained, by name."""
-    from rationales.train import classifier, rationalizers
+    from rationales.train import classifier, rationalizers, regex
 
-    found = {"classifier": Recipe(classifier.Config, classifier.train, CLASSIFIER)}
+    found = {
+        "classifier": Recipe(classifier.Config, classifier.train, CLASSIFIER),
+        "regex": Recipe(regex.Config, regex.train, CLASSIFIER.replace("classifier", "regex")),
+    }
     for name, game in rationalizers.rationalizers.items():
         found[name] = Recipe(game.Config, partial(rationalizers.train, name), RATIONALIZER.format(name))
     return found

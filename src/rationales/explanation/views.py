@@ -122,7 +122,8 @@ def _pooled(values: FloatArray, overlaps: Overlaps, size: int, pool: Pool) -> Fl
     pieces = np.bincount(groups, minlength=size).reshape(-1, *[1] * (values.ndim - 1))
     if pool == "max":
         out = np.full((size, *values.shape[1:]), -np.inf)
-        np.maximum.at(out, groups, given)
+        with np.errstate(invalid="ignore"):  # the largest of NaN and others is NaN, which needs no warning
+            np.maximum.at(out, groups, given)
         return np.where(pieces > 0, out, 0.0)
     total = np.zeros((size, *values.shape[1:]))
     np.add.at(total, groups, given)

@@ -11,7 +11,7 @@ Transformers read. On several devices: `accelerate launch` the same script.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,9 +58,21 @@ def train(
 
     `labels` are the class names in order, where the data do not have them; see `read_task` for what labels may be.
     """
+    return fine_tune("classifier", config, Objective, train_data, dev_data, labels)
+
+
+def fine_tune(
+    recipe: str,
+    config: Config,
+    objective: Callable[[TransformersClassifier, Part], nn.Module],
+    train_data: Iterable[Example],
+    dev_data: Iterable[Example],
+    labels: Sequence[str] | None,
+) -> Path:
+    """Train a classifier on any objective, made of the model and the training data."""
     task = read_task(train_data, dev_data, labels)
     metric = task.metric(config.metric)
-    run = config.run("classifier", {"metric": metric, **task.facts()})
+    run = config.run(recipe, {"metric": metric, **task.facts()})
     with session(config) as accelerator:
         if run.finished():
             return run.out
@@ -84,8 +96,20 @@ def train(
             inside = parameter.startswith(f"network.{model.model.base_model_prefix}.")
             return config.learning_rate if inside or config.head_learning_rate is None else config.head_learning_rate
 
-        objective = Objective(model, task.train)
-        fit(config, run, accelerator, objective, lengths, evaluate=evaluate, save=save, score=metric, rate=rate)
+        made = objective(model, task.train)
+        figures = getattr(made, "figures", None)
+        fit(
+            config,
+            run,
+            accelerator,
+            made,
+            lengths,
+            evaluate=evaluate,
+            save=save,
+            score=metric,
+            rate=rate,
+            figures=figures,
+        )
     return run.out
 
 
@@ -99,7 +123,10 @@ class Objective(nn.Module):
 
     def forward(self, rows: list[int]) -> Tensor:
         logits = _logits(self.model, self.part, rows)
-        targets = self.part.targets[rows].to(logits.device)
+        return self.error(logits, self.part.targets[rows].to(logits.device))
+
+    def error(self, logits: Tensor, targets: Tensor) -> Tensor:
+        """Of logits [B, C], averaged."""
         return mse_loss(logits.squeeze(-1), targets) if self.model.regression else cross_entropy(logits, targets)
 
 

@@ -1,0 +1,238 @@
+"""REGEX: fine-tune a classifier so that what explains it can be believed.
+
+    L = λ1 · L_cls + λ2 · L_gr + λ3 · L_at + λ4 · L_kl
+
+L_cls is the cross-entropy; L_gr keeps the input gradient small; L_at keeps the prediction where it is under the worst
+small perturbation (virtual adversarial training); L_kl pulls attention towards integrated gradients of the label's
+logit, on the text and on the text with its least important tokens masked. With λ2 = λ3 = λ4 = 0 it is the classifier.
+Li et al. (2023), "Towards Faithful Explanations for Text Classification with Robustness Improvement and Explanation
+Guided Training"; the terms are in `regex_terms.py`.
+
+What the paper leaves open has options: `projection` and `epsilon`, `site` and `size` of the perturbation, `direction`
+of the divergence, `param_norm`. The perturbation's size in proportion to what it is added to decides whether it helps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Literal, TypeAlias, get_args
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from rationales.data.example import Example
+from rationales.errors import InputError
+from rationales.explainers.attention import read_out
+from rationales.models import Batch, TransformersClassifier
+from rationales.registry import option
+from rationales.train import classifier
+from rationales.train.labels import Metric, Part
+from rationales.train.regex_terms import (
+    Aggregate,
+    Direction,
+    Guide,
+    Projection,
+    agreement,
+    importance,
+    least_important,
+    projected,
+    smoothness,
+    stability,
+    worst_perturbation,
+)
+
+Site: TypeAlias = Literal["output", "word"]
+
+
+@dataclass(frozen=True)
+class Config(classifier.Config):
+    """Fine-tune a classifier whose attributions are faithful and stable (REGEX)."""
+
+    epochs: int = option(10, "How often to go through the training data.")
+    learning_rate: float = option(1e-5, "Highest learning rate of the encoder, reached after the warm-up.")
+    head_learning_rate: float | None = option(1e-4, "Learning rate of the layers on top.")
+    batch_size: int = option(32, "Texts per step, over all devices together.")
+    metric: Metric = option("macro_f1", "Dev score: accuracy or macro_f1.")
+    classification_weight: float = option(1.0, "Weight λ1 of the cross-entropy.")
+    gradient_weight: float = option(0.01, "Weight λ2 of the norm of the input gradient; 0: without.")
+    adversarial_weight: float = option(0.5, "Weight λ3 of the adversarial term; 0: without.")
+    guidance_weight: float = option(0.01, "Weight λ4 of the guidance of attention; 0: without.")
+    param_norm: bool = option(True, "Add the norm of all parameters to the gradient term, as the paper does.")
+    guide: Guide = option("integrated_gradients", "Attribution that attention should agree with.")
+    aggregate: Aggregate = option("l2", "How the guide makes one number of a token's dimensions: l2 or mean.")
+    guide_steps: int = option(8, "Steps of integrated gradients in training; the paper takes 50.")
+    guide_every: int = option(1, "Guide attention in every k-th batch only.")
+    masked: float = option(0.15, "Share K of the least important tokens that are masked.")
+    direction: Direction = option("forward", "KL(guide ‖ attention), or reverse.")
+    site: Site = option("output", "What is perturbed: the output of the embedding layer, or word embeddings.")
+    projection: Projection = option("normalize", "The perturbation's size is set, or kept within epsilon (ball).")
+    size: float = option(1.0, "Largest component of a token's perturbation, in units of the site's mean magnitude.")
+    ascents: int = option(2, "Steps towards the worst perturbation.")
+    ascent_rate: float = option(1e-3, "Size of these steps.")
+    start: float = option(1e-5, "Standard deviation of the perturbation they start from.")
+    epsilon: float = option(1e-5, "See projection.")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("classification_weight", "gradient_weight", "adversarial_weight", "guidance_weight", "size"):
+            if not 0 <= getattr(self, name) < float("inf"):
+                raise InputError(f"{name} must be a number from 0 up, got {getattr(self, name)}")
+        if not 0 < self.masked < 1:
+            raise InputError(f"masked must be a share between 0 and 1, got {self.masked}")
+        for name in ("guide_steps", "guide_every", "ascents"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} must be at least 1, got {getattr(self, name)}")
+        for name, known in (
+            ("guide", Guide),
+            ("aggregate", Aggregate),
+            ("direction", Direction),
+            ("site", Site),
+            ("projection", Projection),
+        ):
+            if getattr(self, name) not in get_args(known):
+                raise InputError(f"{name} must be one of {', '.join(get_args(known))}; got {getattr(self, name)!r}")
+
+
+def train(
+    config: Config,
+    train_data: Iterable[Example],
+    dev_data: Iterable[Example],
+    *,
+    labels: Sequence[str] | None = None,
+) -> Path:
+    """Train, keep the best epoch by its dev score, and return the directory of the model."""
+    return classifier.fine_tune("regex", config, partial(Objective, config=config), train_data, dev_data, labels)
+
+
+class Objective(classifier.Objective):
+    """The loss of some rows: one pass for all that needs a graph, and two or three before it that need none."""
+
+    def __init__(self, model: TransformersClassifier, part: Part, config: Config) -> None:
+        super().__init__(model, part)
+        if model.regression:
+            raise InputError("regex tells classes apart; these labels are numbers")
+        self.config = config
+        self.shown: dict[str, Tensor] = {}
+        self._steps = 0
+
+    def forward(self, rows: list[int]) -> Tensor:
+        config, model = self.config, self.model
+        guided = bool(config.guidance_weight) and self._steps % config.guide_every == 0
+        self._steps += self.training
+        if not (guided or config.gradient_weight or config.adversarial_weight):
+            return config.classification_weight * super().forward(rows)
+        batch = model.encode([self.part.examples[row] for row in rows], warn=False)
+        targets = self.part.targets[rows].to(batch.ids.device)
+        wanted = self._importance(batch, targets) if guided else None
+        delta = self._perturbation(batch) if config.adversarial_weight else None
+        texts = [batch]
+        if wanted is not None:
+            texts.append(model.erase(batch, least_important(wanted, batch, config.masked), "mask"))
+        if delta is not None:
+            texts.append(batch)
+        embeddings = torch.cat([model.embed(text) for text in texts])
+        size = len(batch)
+        merged = batch.take(torch.arange(size, device=batch.ids.device).repeat(len(texts)))
+        with model.tap() as tap, self._added(delta, size * (len(texts) - 1)) as put:
+            logits = model.logits_from(put(embeddings), merged)
+            attention = read_out(model, merged, tap.probabilities, "last", "all")
+        terms = {"classification": self.error(logits[:size], targets)}
+        if config.gradient_weight:
+            summed = cross_entropy(logits[:size], targets, reduction="sum")
+            terms["gradient"] = smoothness(summed, embeddings, size)
+            if config.param_norm:
+                terms["gradient"] = terms["gradient"] + self._norm()
+        if delta is not None:
+            terms["adversarial"] = stability(logits[-size:], logits[:size])
+        if wanted is not None:
+            both = (attention[:size], attention[size : 2 * size])
+            terms["guidance"] = sum(agreement(wanted, some, batch, config.direction) for some in both)  # type: ignore[assignment]
+        self.shown = {name: term.detach() for name, term in terms.items()}
+        return torch.stack([getattr(config, f"{name}_weight") * term for name, term in terms.items()]).sum()
+
+    def figures(self) -> Mapping[str, float]:
+        """The terms, unweighted, of the last batch."""
+        return {name: float(term) for name, term in self.shown.items()}
+
+    def _importance(self, batch: Batch, targets: Tensor) -> Tensor:
+        config = self.config
+        return importance(self.model, batch, targets, config.guide, config.aggregate, config.guide_steps)
+
+    def _norm(self) -> Tensor:
+        """‖θ‖₂ of all that learns."""
+        return torch.stack([p.square().sum() for p in self.network.parameters() if p.requires_grad]).sum().sqrt()
+
+    # The perturbation
+
+    def _perturbation(self, batch: Batch) -> Tensor:
+        config, model = self.config, self.model
+        with torch.no_grad(), self._seen() as seen:
+            embeddings = model.embed(batch)
+            clean = model.logits_from(embeddings, batch)
+            site = embeddings if config.site == "word" else seen[0]
+        magnitude = site[batch.keep].abs().mean()
+
+        def predict(delta: Tensor) -> Tensor:
+            with self._added(delta, 0) as put:
+                return model.logits_from(put(embeddings), batch)
+
+        return worst_perturbation(
+            predict,
+            clean,
+            site,
+            batch.keep,
+            steps=config.ascents,
+            rate=config.ascent_rate,
+            start=config.start,
+            project=lambda delta: projected(delta, config.projection, config.size * magnitude, config.epsilon),
+        )
+
+    @property
+    def _layer(self) -> nn.Module:
+        layer = getattr(self.model.model.base_model, "embeddings", None)
+        if not isinstance(layer, nn.Module):
+            raise InputError(
+                f"{type(self.model.model).__name__} has no embedding layer whose output could be perturbed; "
+                "use site=word"
+            )
+        return layer
+
+    @contextmanager
+    def _seen(self) -> Iterator[list[Tensor]]:
+        """The output of the embedding layer in each pass of this block, where that is what is perturbed."""
+        seen: list[Tensor] = []
+        if self.config.site == "word":
+            yield seen
+            return
+        handle = self._layer.register_forward_hook(lambda _layer, _given, output: seen.append(output))
+        try:
+            yield seen
+        finally:
+            handle.remove()
+
+    @contextmanager
+    def _added(self, delta: Tensor | None, before: int) -> Iterator[Callable[[Tensor], Tensor]]:
+        """Add the perturbation to the texts behind the first `before`, at its site.
+
+        What is yielded puts it into word embeddings; at the other site it is added on the way.
+        """
+        if delta is None:
+            yield lambda embeddings: embeddings
+            return
+
+        def plus(whole: Tensor) -> Tensor:
+            return torch.cat([whole[:before], whole[before:] + delta.to(whole)])
+
+        if self.config.site == "word":
+            yield plus
+            return
+        handle = self._layer.register_forward_hook(lambda _layer, _given, output: plus(output))
+        try:
+            yield lambda embeddings: embeddings
+        finally:
+            handle.remove()

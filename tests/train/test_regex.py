@@ -1,0 +1,166 @@
+"""`rationales train regex`, with a tiny encoder."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from test_classifier import toy
+from torch.nn.functional import cross_entropy
+
+from rationales.data.example import Example
+from rationales.errors import InputError
+from rationales.explainers.attention import attention
+from rationales.models import TransformersClassifier
+from rationales.train import classifier as plain
+from rationales.train.labels import read_task
+from rationales.train.regex import Config, Objective, train
+from rationales.train.regex_terms import agreement, importance, least_important
+from tiny import classifier, network, tokenizer
+
+NOTHING = {"gradient_weight": 0.0, "adversarial_weight": 0.0, "guidance_weight": 0.0}
+ROWS = [0, 1, 2, 3, 4]
+
+
+def made(kind: str = "bert", pairs: bool = False, **options: object) -> Objective:
+    examples = toy(8)
+    if pairs:
+        examples = [replace(example, texts=(example.texts[0], "the food")) for example in examples]
+    task = read_task(examples, examples, ("bad", "good"))
+    return Objective(classifier(kind, labels=2), task.train, Config(Path("model"), **options))
+
+
+def gradients(objective: plain.Objective, seed: int = 0) -> list[torch.Tensor]:
+    objective.zero_grad()
+    torch.manual_seed(seed)
+    objective(ROWS).backward()
+    return [parameter.grad.clone() for parameter in objective.parameters() if parameter.grad is not None]
+
+
+def test_without_its_terms_a_step_is_that_of_the_classifier() -> None:
+    regex = made(**NOTHING).train()
+    usual = plain.Objective(regex.model, regex.part).train()
+    for one, other in zip(gradients(regex), gradients(usual), strict=True):
+        assert torch.equal(one, other)
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta", "distilbert", "modernbert", "llama"])
+@pytest.mark.parametrize("pairs", [False, True])
+def test_every_term_on_any_classifier(kind: str, pairs: bool) -> None:
+    objective = made(kind, pairs, site="word", guide_steps=2).train()
+    found = gradients(objective)
+    assert all(gradient.isfinite().all() for gradient in found)
+    assert set(objective.figures()) == {"classification", "gradient", "adversarial", "guidance"}
+    assert all(value >= 0 for value in objective.figures().values())
+
+
+def test_the_loss_is_the_weighted_sum_of_its_terms() -> None:
+    objective = made(gradient_weight=0.2, adversarial_weight=0.3, guidance_weight=0.4, guide_steps=2)
+    loss = float(objective(ROWS).detach())
+    terms = objective.figures()
+    wanted = terms["classification"] + 0.2 * terms["gradient"] + 0.3 * terms["adversarial"] + 0.4 * terms["guidance"]
+    assert loss == pytest.approx(wanted, rel=1e-5)
+
+
+def test_terms_are_what_they_are_one_by_one() -> None:
+    objective = made(guide_steps=4, param_norm=False)  # in evaluation mode, so that there is no chance in it
+    torch.manual_seed(0)
+    objective(ROWS)
+    found, model, config = objective.figures(), objective.model, objective.config
+    batch = model.encode([objective.part.examples[row] for row in ROWS])
+    targets = objective.part.targets[ROWS]
+    assert found["classification"] == pytest.approx(float(cross_entropy(model.logits(batch), targets).detach()), 1e-4)
+    norms = []
+    for row in range(len(batch)):
+        own = batch.take(torch.tensor([row]))
+        inputs = model.embed(own).detach().requires_grad_()
+        error = cross_entropy(model.logits_from(inputs, own), targets[row : row + 1])
+        norms.append(float(torch.autograd.grad(error, inputs)[0].norm()))
+    assert found["gradient"] == pytest.approx(sum(norms) / len(norms), 1e-4)
+    guide = importance(model, batch, targets, "integrated_gradients", "l2", 4)
+    masked = model.erase(batch, least_important(guide, batch, config.masked), "mask")
+    with torch.no_grad():
+        wanted = sum(float(agreement(guide, attention(model, text), batch, "forward")) for text in (batch, masked))
+    assert found["guidance"] == pytest.approx(wanted, 1e-4)
+
+
+@pytest.mark.parametrize("site", ["output", "word"])
+def test_a_larger_perturbation_moves_the_prediction_further(site: str) -> None:
+    moved = []
+    for size in (0.0, 0.01, 1.0):
+        objective = made(site=site, size=size, gradient_weight=0.0, guidance_weight=0.0)
+        torch.manual_seed(0)
+        objective(ROWS)
+        moved.append(objective.figures()["adversarial"])
+    assert moved[0] == pytest.approx(0.0, abs=1e-7)
+    assert moved[0] < moved[1] < moved[2]
+
+
+def test_the_perturbation_leaves_the_other_texts_alone() -> None:
+    with_it, without = made(guide_steps=2), made(guide_steps=2, adversarial_weight=0.0)
+    torch.manual_seed(0)
+    with_it(ROWS)
+    without(ROWS)
+    for name in ("classification", "gradient", "guidance"):
+        assert with_it.figures()[name] == pytest.approx(without.figures()[name], rel=1e-4)
+
+
+def test_guidance_in_every_other_batch() -> None:
+    objective = made(guide_every=2, guide_steps=2, adversarial_weight=0.0).train()
+    seen = []
+    for _ in range(4):
+        objective(ROWS)
+        seen.append("guidance" in objective.figures())
+    assert seen == [True, False, True, False]
+
+
+def test_the_model_is_left_as_it_was() -> None:
+    objective = made(guide_steps=2).train()
+    objective(ROWS)
+    assert objective.network.training
+    assert all(parameter.requires_grad for parameter in objective.network.parameters())
+    assert not objective.network.base_model.embeddings._forward_hooks
+    assert objective.network.config._attn_implementation != "rationales_tap"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"masked": 0.0}, "masked must be a share"),
+        ({"guide": "lime"}, "guide must be one of integrated_gradients"),
+        ({"gradient_weight": -1.0}, "gradient_weight must be a number from 0 up"),
+        ({"ascents": 0}, "ascents must be at least 1"),
+        ({"site": "nowhere"}, "site must be one of output, word"),
+    ],
+)
+def test_options_must_make_sense(options: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Config(**options)
+
+
+def test_models_without_an_embedding_layer_are_told_so() -> None:
+    with pytest.raises(InputError, match="use site=word"):
+        made("llama", guidance_weight=0.0)(ROWS)
+
+
+def test_numbers_are_no_classes() -> None:
+    numbers = [Example(str(number), ("good food",), number / 3) for number in range(6)]
+    with pytest.raises(InputError, match="regex tells classes apart"):
+        Objective(
+            classifier("bert", labels=1, problem_type="regression"), read_task(numbers, numbers, None).train, Config()
+        )
+
+
+def test_it_trains_saves_and_resumes(tmp_path: Path) -> None:
+    network("bert").base_model.save_pretrained(tmp_path / "encoder")
+    tokenizer().save_pretrained(tmp_path / "encoder")
+    config = Config(
+        tmp_path / "model", encoder=str(tmp_path / "encoder"), epochs=2, batch_size=8, learning_rate=1e-3,
+        guide_steps=2, max_length=32,
+    )  # fmt: skip
+    directory = train(config, toy(24), toy(8, seed=1), labels=("bad", "good"))
+    assert train(config, toy(24), toy(8, seed=1), labels=("bad", "good")) == directory
+    model = TransformersClassifier.from_pretrained(directory, device="cpu")
+    assert model.labels == ("bad", "good")
