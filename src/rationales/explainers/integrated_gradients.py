@@ -8,6 +8,7 @@ from typing import ClassVar, Literal, NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from rationales.errors import InputError
 from rationales.explainers.base import Attribution, Explainer, explainers
@@ -80,16 +81,20 @@ class Way:
         return total.to(values)
 
     def components(self, points: Points) -> Tensor:
-        """The integral of each dimension, [B, T, d]. Points go one after another, so that only their sum is kept."""
+        """The integral of each dimension, [B, T, d]. What is seen at a point is added at once and not kept."""
+        total = torch.zeros_like(self.model.embed(self.batch)).detach()
 
-        def compute(part: Batch, rows: Tensor) -> Tensor:
-            total = torch.zeros_like(self.model.embed(part))
-            for having, here in points.in_turn(rows):
-                _, products = self.products(part.take(having), rows[having], points.where[here])
-                total = total.index_add(0, having, products * points.weights[here].to(products)[:, None, None])
-            return total
+        def compute(part: Batch, numbers: Tensor) -> Tensor:
+            rows = points.rows[numbers]
+            _, products = self.products(part, rows, points.where[numbers])
+            weighted = products * points.weights[numbers].to(products)[:, None, None]
+            missing = self.batch.width - part.width
+            sides = (missing, 0) if part.side == "left" else (0, missing)
+            total.index_add_(0, rows, pad(weighted, (0, 0, *sides)).to(total))
+            return weighted.new_zeros(len(rows))
 
-        return over_rows(self.model, self.batch, compute, tokens=True)
+        over(self.model, self.batch, points.rows, compute)
+        return total
 
 
 def difference(model: Differentiable, batch: Batch, targets: Tensor, baseline: Baseline) -> Tensor:
