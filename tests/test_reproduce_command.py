@@ -57,7 +57,7 @@ def test_a_table_is_computed_and_resumed(call, tmp_path: Path, monkeypatch) -> N
     assert "finished before" in err
     status, _, err = call(*arguments[:2], "3", *arguments[3:])
     assert status == 2
-    assert "other seeds or updates" in err
+    assert "other options" in err
     status, _, _ = call(*arguments[:2], "3", *arguments[3:], "--overwrite")
     assert status == 0
 
@@ -78,6 +78,8 @@ def test_beer_reviews_need_their_files_and_vectors(call, tmp_path: Path) -> None
         (("ver-table2",), "no table is called 'ver-table2'"),
         (("ver-table1", "--part", "lime"), "has no part 'lime'; it has rnp"),
         (("ver-table1", "--seeds", "one"), "seeds are whole numbers with commas"),
+        (("ver-table1", "--seeds", "1,1"), "seeds must be different numbers"),
+        (("ver-table3", "--encoder", "e", "--updates", "5"), "--updates has no meaning"),
         (("ver-table3", "--part", "fever"), "needs a pretrained encoder"),
     ],
 )

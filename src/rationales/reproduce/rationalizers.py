@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -12,6 +13,7 @@ import torch
 from torch import Tensor
 
 from rationales.data.example import Example
+from rationales.errors import InputError
 from rationales.explanation.types import BoolArray, Token
 from rationales.models import Batch
 from rationales.models.packer import over_rows
@@ -44,7 +46,10 @@ class Marked:
         width = self.batch.width
         padded = np.stack([np.pad(mark, (0, width - len(mark))) for mark in marks])
         self.marks = torch.from_numpy(padded).to(self.batch.ids.device) & self.batch.content
-        self.labels = torch.tensor([int(example.label or 0) for example in examples], device=self.batch.ids.device)
+        labels = [example.label for example in examples]
+        if not all(isinstance(label, int) for label in labels):
+            raise InputError("texts to measure on need class numbers as labels")
+        self.labels = torch.tensor(labels, device=self.batch.ids.device)
 
     @property
     def share(self) -> float:
@@ -153,7 +158,8 @@ def rows_beside(found: Sequence[dict[str, Any]], published: str) -> list[Row]:
     table = []
     for data, name in dict.fromkeys((run["data"], run["name"]) for run in found):
         own = [run for run in found if (run["data"], run["name"]) == (data, name)]
-        paper = dict(zip(METRICS, known.get((data, name), ()), strict=False))
+        figures_then = zip(METRICS, known.get((data, name), ()), strict=False)
+        paper = {metric: value for metric, value in figures_then if not math.isnan(value)}
         figures = {metric: [run[field] for run in own] for metric, field in METRICS.items()}
         if "by_chance" in own[0]:
             figures["S, drawn by chance"] = [run["by_chance"]["sparsity"] for run in own]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -29,6 +29,16 @@ class Options:
     parts: tuple[str, ...] = option((), "Parts of the table to compute; none: all.")
     device: str = option("", "Such as cuda or cpu; empty: the best there is.")
     overwrite: bool = option(False, "Compute finished parts anew.")
+
+    def __post_init__(self) -> None:
+        if not self.seeds or len(set(self.seeds)) < len(self.seeds) or min(self.seeds) < 0:
+            raise InputError(f"seeds must be different numbers from 0 up, got {', '.join(map(str, self.seeds))}")
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What tells figures from others, as plain JSON."""
+        names = {"vectors": Path(self.vectors).name, "encoder": Path(self.encoder).name}
+        return {"seeds": list(self.seeds), "updates": self.updates, **names}
 
 
 @dataclass(frozen=True)
@@ -56,23 +66,28 @@ def reproduce(table: Table, options: Options, report: Callable[[str], None]) -> 
             raise InputError(f"{table.name} has no part {part!r}; it has {', '.join(table.parts)}")
     kept = Path(options.out) / table.name
     kept.mkdir(parents=True, exist_ok=True)
-    chosen = {name: value for name, value in asdict(options).items() if name in ("seeds", "updates")}
-    identity = json.loads(json.dumps(chosen))
     for part in wanted:
         file = kept / f"{part}.json"
         if file.exists() and not options.overwrite:
-            found = json.loads(file.read_text(encoding="utf-8"))
-            if found["options"] != identity:
-                raise InputError(f"{file} was computed with other seeds or updates; use --overwrite or another --out")
+            if _read(file)["options"] != options.identity:
+                raise InputError(f"{file} was computed with other options; use --overwrite or another --out")
             report(f"{part}: finished before")
             continue
-        content = {"options": identity, "runs": table.compute(part, options, report)}
+        computed = {"options": options.identity, "runs": table.compute(part, options, report)}
         with replacing(file) as beside:
-            beside.write_text(json.dumps(content) + "\n", encoding="utf-8")
-    found = [
-        run
-        for part in table.parts
-        if (kept / f"{part}.json").exists()
-        for run in json.loads((kept / f"{part}.json").read_text(encoding="utf-8"))["runs"]
-    ]
+            beside.write_text(json.dumps(computed) + "\n", encoding="utf-8")
+    found: Found = []
+    for part in table.parts:
+        file = kept / f"{part}.json"
+        if file.exists():
+            content = _read(file)
+            if content["options"] == options.identity:
+                found += content["runs"]
+            else:
+                report(f"{part}: left out of the table, since it was computed with other options")
     return write(table.name, table.rows(found), seeds=options.seeds, directory=Path(options.out))
+
+
+def _read(file: Path) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return content

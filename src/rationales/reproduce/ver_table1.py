@@ -53,12 +53,15 @@ PARTS: dict[str, tuple[str, tuple[str, ...], tuple[float, ...]]] = {
     "fr": ("fr", TWO, (0.0, 0.3)),
     "dmr": ("dmr", TWO, (0.0,)),
     "a2i": ("a2i", TWO, (0.0,)),
+    "attention": ("attention", TWO, (0.0,)),
 }
 """What is trained together: the variant, its data sets, and shares of tokens to exchange (VER)."""
 
 LEARNING_RATE, UPDATES, EVERY = 0.0005, 5000, 250
 
 _PAPER = """
+beer-appearance Attention 15.1 nan 46.5 37.9 41.8
+hotel-service Attention 15.1 nan 14.1 18.5 16.0
 beer-appearance RNP 14.7 78.2 75.0 59.7 66.5
 beer-appearance NIR 15.5 80.8 73.3 61.3 66.8
 beer-appearance DMR 15.0 80.7 75.0 60.1 66.7
@@ -119,6 +122,8 @@ def runs(part: str, seeds: Sequence[int], vectors: str, learning_rate: float = L
 
 
 def _named(part: str, share: float) -> str:
+    if part == "attention":
+        return "Attention"
     if not share:
         return part.upper()
     return "VER" if part == "rnp" else f"{part.upper()} + VER"

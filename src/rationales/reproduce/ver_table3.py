@@ -6,7 +6,7 @@ MultiRC is a fifth of the published training data here; FEVER has none, so its d
 
 from __future__ import annotations
 
-import tempfile
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -39,32 +39,36 @@ def compute(part: str, options: Options, report: Callable[[str], None]) -> Found
     """Train and measure RNP and VER on one data set, a run after the other."""
     if not options.encoder:
         raise InputError("ver-table3 needs a pretrained encoder, such as --encoder bert-base-uncased")
+    if options.updates:
+        raise InputError(f"ver-table3 goes through its data {EPOCHS} times; --updates has no meaning there")
     training, dev = _splits(part, options)
     test = list(load(part, split="test", data_dir=options.data_dir or None))
     device = checked_device(options.device or None)
+    models = Path(options.out) / "ver-table3" / f"{part}-models"  # a run that was stopped goes on from there
     marked: Marked | None = None
     found: Found = []
     for name, method in METHODS.items():
         for seed in options.seeds:
-            with tempfile.TemporaryDirectory() as folder:
-                config = rationalizers[method].Config(
-                    out=Path(folder) / "model",
-                    encoder=options.encoder,
-                    epochs=EPOCHS,
-                    batch_size=BATCH,
-                    max_length=LENGTH,
-                    whole="first",
-                    sparsity=0.2,
-                    sparsity_weight=5.0,
-                    continuity_weight=2.5,
-                    seed=seed,
-                    precision="bf16" if device.type == "cuda" else "no",
-                )
-                model = Rationalizer.from_pretrained(train(method, config, training, dev), device=device)
+            config = rationalizers[method].Config(
+                out=models / f"{method}-{seed}",
+                encoder=options.encoder,
+                epochs=EPOCHS,
+                batch_size=BATCH,
+                max_length=LENGTH,
+                whole="first",
+                sparsity=0.2,
+                sparsity_weight=5.0,
+                continuity_weight=2.5,
+                seed=seed,
+                precision="bf16" if device.type == "cuda" else "no",
+                overwrite=options.overwrite,
+            )
+            model = Rationalizer.from_pretrained(train(method, config, training, dev), device=device)
             marked = marked or Marked(model, test)
             scored = marked.scored(model)
             report(f"{part}: {name}, seed {seed}: {scored}")
             found.append({"name": name, "data": part, "seed": seed, "marked": marked.share, **scored._asdict()})
+    shutil.rmtree(models)
     return found
 
 

@@ -10,7 +10,7 @@ from torch.nn.functional import cross_entropy
 
 from rationales.data.planted import REVIEW_LABELS, reviews
 from rationales.errors import InputError, QualityWarning
-from rationales.models.rationalizer import Rationalizer
+from rationales.models.rationalizer import Draw, Rationalizer
 from rationales.train.labels import read_task
 from rationales.train.rationalizers import rationalizers, rnp, train, ver
 from rationales.train.rationalizers.game import Game, Table, View, held
@@ -61,7 +61,7 @@ def test_the_predictor_of_ver_sees_the_vicinity_and_the_regularisers_do_not(task
     assert torch.equal(near.hard.sum(-1), draw.hard.sum(-1))
     exchanged = (draw.hard & ~near.hard).sum() / draw.hard.sum()
     assert 0.15 < float(exchanged) < 0.45
-    assert near.soft is draw.soft
+    assert torch.equal(near.soft, draw.soft)
     plain = game(task, tmp_path).eval()
     assert torch.equal(vicinal.regularised(view, draw), plain.regularised(view, draw))
 
@@ -124,3 +124,17 @@ def test_a_network_held_fixed_passes_gradients_on_and_keeps_none() -> None:
     held(layer, given).sum().backward()
     assert layer.weight.grad is None
     assert torch.allclose(given.grad, layer.weight.sum(0).expand(4, 3))
+
+
+def test_padding_counts_if_wanted(task, tmp_path: Path) -> None:
+    counting = game(task, tmp_path, count_pads=True, continuity_weight=0.0, sparsity_weight=1.0, sparsity=0.0).eval()
+    view = seen(counting, task, range(6))
+    pads = ~view.batch.keep
+    assert pads.any()
+    draw = Draw(torch.ones_like(pads), torch.ones(pads.shape))
+    everywhere = float(pads.numel() / view.batch.content.sum())  # more than all tokens of the texts
+    assert float(counting.regularised(view, draw)) == pytest.approx(everywhere)
+    assert torch.equal(counting.vicinity(view, draw).hard, view.batch.content)
+    assert counting.counted(view).all()
+    usual = game(task, tmp_path, continuity_weight=0.0, sparsity_weight=1.0, sparsity=0.0).eval()
+    assert float(usual.regularised(view, draw)) == pytest.approx(1.0)

@@ -10,12 +10,12 @@ CHOSEN = torch.tensor([[1.0, 1.0, 0.0, 1.0], [0.0, 1.0, 1.0, 1.0]])  # ones at p
 
 
 def test_sparsity_of_the_batch_and_of_each_text() -> None:
-    assert float(sparsity(CHOSEN, KEEP, 0.5)) == pytest.approx(4 / 6 - 0.5)
-    assert float(sparsity(CHOSEN, KEEP, 0.5, "text")) == pytest.approx((0.25 + 0.0) / 2)
+    assert float(sparsity(CHOSEN * KEEP, KEEP, 0.5)) == pytest.approx(4 / 6 - 0.5)
+    assert float(sparsity(CHOSEN * KEEP, KEEP, 0.5, "text")) == pytest.approx((0.25 + 0.0) / 2)
 
 
 def test_sparsity_is_zero_where_it_is_as_wanted() -> None:
-    assert float(sparsity(CHOSEN, KEEP, 4 / 6)) == pytest.approx(0, abs=1e-7)
+    assert float(sparsity(CHOSEN * KEEP, KEEP, 4 / 6)) == pytest.approx(0, abs=1e-7)
 
 
 def test_continuity_counts_changes_between_real_neighbours() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Literal, TypeAlias
 
 import torch
@@ -40,7 +40,7 @@ class BiGru(nn.Module):
         if self.stackable:
             return self._stackable(inputs, keep)
         turned = _turned(keep)
-        with cudnn.flags(enabled=self.training or not torch.is_grad_enabled()):  # it has no way back from evaluation
+        with _cudnn(self.training or not torch.is_grad_enabled()):  # it has no way back from evaluation
             onward, _ = self.onward(inputs)
             back, _ = self.backward_(_taken(inputs, turned))
         return torch.cat([onward, _taken(back, turned)], -1)
@@ -82,6 +82,12 @@ def _weights(gru: nn.GRU) -> tuple[Tensor, Tensor, Tensor]:
     into, among, on_inputs, on_states = (part.unflatten(0, (3, -1)) for part in gru.all_weights[0])
     bias = torch.cat([on_inputs[:2] + on_states[:2], on_inputs[2:], on_states[2:]])
     return into, among, bias
+
+
+def _cudnn(enabled: bool) -> AbstractContextManager[None]:
+    """cuDNN or not, its other settings left as they are."""
+    kept = {"benchmark": cudnn.benchmark, "deterministic": cudnn.deterministic, "allow_tf32": cudnn.allow_tf32}
+    return cudnn.flags(enabled=enabled and cudnn.enabled, **kept)
 
 
 def _largest(states: Tensor, keep: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import torch
 from safetensors.torch import load_file, save_file
@@ -113,6 +113,8 @@ class Rationalizer:
         max_length: int | None = None,
         budget: int | None = None,
     ) -> None:
+        if sampling not in get_args(Sampling):
+            raise InputError(f"sampling must be one of {', '.join(get_args(Sampling))}; got {sampling!r}")
         self.networks, self.tokenizer, self.architecture = networks, tokenizer, architecture
         self.name, self.method, self.params = name, method, dict(params or {})
         self.sampling, self.seed = sampling, seed

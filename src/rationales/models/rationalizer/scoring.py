@@ -21,8 +21,9 @@ def scores(head: nn.Sequential, states: Tensor) -> Tensor:
     rows = torch.cat([norm.weight[None], norm.bias[None], linear.weight])
     params = pad(rows.unflatten(-1, (2, real)), (0, missing)).flatten(-2)
     chance = dropout.p if dropout.training else 0.0
-    high = 2**31 - 1 if chance else 1  # without dropout, nothing depends on it
-    seed = torch.randint(high, (), device=states.device, dtype=torch.int32)
+    seed = torch.zeros((), device=states.device, dtype=torch.int32)
+    if chance:
+        seed = torch.randint_like(seed, 2**31 - 1)
     found: Tensor = _Scores.apply(states.flatten(-2).flatten(0, -2), params, seed, real, chance)
     return found.view(*states.shape[:-2], 2) + linear.bias
 

@@ -28,8 +28,8 @@ def _forward(
     ROWS: tl.constexpr,
     DROPOUT: tl.constexpr,
 ):
-    stack = tl.program_id(0).to(tl.int64)
-    rows = tl.program_id(1) * ROWS + tl.arange(0, ROWS)
+    stack = tl.program_id(1).to(tl.int64)
+    rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     features = tl.arange(0, WIDE)[None, :]
     known = (features < 2 * EACH) & (features % EACH < REAL)
     place = rows[:, None] * 2 * EACH + features
@@ -62,7 +62,7 @@ def _backward(
     TURNS: tl.constexpr,
     DROPOUT: tl.constexpr,
 ):
-    stack = tl.program_id(0).to(tl.int64)
+    stack = tl.program_id(1).to(tl.int64)
     features = tl.arange(0, WIDE)[None, :]
     known = (features < 2 * EACH) & (features % EACH < REAL)
     own = weights + stack * 8 * EACH + features
@@ -75,7 +75,7 @@ def _backward(
     by_first = tl.zeros([1, WIDE], tl.float32)
     by_second = tl.zeros([1, WIDE], tl.float32)
     for turn in range(TURNS):
-        rows = (tl.program_id(1) * TURNS + turn) * ROWS + tl.arange(0, ROWS)
+        rows = (tl.program_id(0) * TURNS + turn) * ROWS + tl.arange(0, ROWS)
         inside = (rows < N)[:, None]
         place = rows[:, None] * 2 * EACH + features
         state = tl.load(states + stack * N * 2 * EACH + place, mask=inside & known, other=0.0).to(tl.float32)
@@ -109,7 +109,7 @@ def run_forward(states: Tensor, weights: Tensor, seeds: Tensor, *, real: int, dr
     """Logits [S, N, 2] of states [S, N, 2 · each]; `weights` [S, 4, 2 · each] as in the kernel, without the bias."""
     stack, number, _ = states.shape
     logits = torch.empty(stack, number, 2, dtype=torch.float32, device=states.device)
-    _forward[stack, triton.cdiv(number, ROWS)](
+    _forward[triton.cdiv(number, ROWS), stack](
         states, weights, seeds, logits, number, **_sizes(states, real), ROWS=ROWS, DROPOUT=dropout
     )
     return logits
@@ -121,7 +121,7 @@ def run_backward(
     """Gradients by states [S, N, 2 · each] and weights [S, 4, 2 · each]."""
     stack, number, _ = states.shape
     by_states, by_weights = torch.empty_like(states), torch.zeros_like(weights)
-    _backward[stack, triton.cdiv(number, ROWS * TURNS)](
+    _backward[triton.cdiv(number, ROWS * TURNS), stack](
         by_logits,
         states,
         weights,

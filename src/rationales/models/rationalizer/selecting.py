@@ -75,7 +75,7 @@ def perturbed(
     others = eligible & ~hard
     place = rank(torch.rand(hard.shape, device=hard.device, generator=generator), others)
     if count == "batch_mean":
-        number = off.sum(-1).float().mean().floor().clamp(min=1) * others.any(-1).all()
+        number = off.sum(-1).float().mean().floor().clamp(min=1) * others.any(-1).all() * (p > 0)
         return (hard & ~off) | (others & (place < number))
     number = torch.minimum(off.sum(-1, keepdim=True), others.sum(-1, keepdim=True))
     off &= rank(noise, off) < number

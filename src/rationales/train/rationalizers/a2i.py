@@ -67,7 +67,7 @@ class A2i(Game):
     def attack(self, view: View) -> Draw:
         """A random choice of the attacker."""
         wanted = self.attacker(view.embeddings.detach(), view.batch.keep)
-        return gumbel_draw(wanted, view.batch.content, temperature=self.config.temperature)
+        return gumbel_draw(wanted, self.counted(view), temperature=self.config.temperature)
 
     def attacking(self, view: View, attack: Draw) -> Tensor:
         """What the attacker learns from, and nobody else."""

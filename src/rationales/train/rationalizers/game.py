@@ -6,11 +6,14 @@ changes nothing.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, get_args
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn.functional import cross_entropy
@@ -66,7 +69,9 @@ class GameConfig(Settings):
     continuity_over: Literal["length", "tokens"] = option(
         "length", "Divide changes by max_length, as published weights want it, or by the tokens that there are."
     )
-    count_pads: bool = option(False, "Count padding in these two terms, as the authors' program does.")
+    count_pads: bool = option(
+        False, "Let padding and special tokens be chosen too, and count that in these two terms, as the authors do."
+    )
     label_weight: float = option(0.9, "Weight of the cross-entropy.")
     temperature: float = option(1.0, "Temperature of the random choice.")
     perturb: float = option(0.0, "Share of the chosen tokens to exchange for others while training (VER).")
@@ -74,6 +79,11 @@ class GameConfig(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        for name in ("sparsity_weight", "continuity_weight", "label_weight"):
+            if not 0 <= getattr(self, name) < float("inf"):
+                raise InputError(f"{name} must be a number from 0 up, got {getattr(self, name)}")
+        if self.vector_size < 1:
+            raise InputError(f"vector_size must be at least 1, got {self.vector_size}")
         for name, low, high in (("sparsity", 0.0, 1.0), ("perturb", 0.0, 1.0), ("dropout", 0.0, 1.0)):
             if not low <= getattr(self, name) <= high:
                 raise InputError(f"{name} must lie between {low} and {high}, got {getattr(self, name)}")
@@ -128,6 +138,14 @@ class Table:
         self.lengths: list[int] = torch.cat([batch.lengths for batch in batches]).tolist()
         self.targets = targets.to(model.device)
 
+    def part(self, rows: NDArray[np.int64]) -> Table:
+        """Some rows as a table of their own."""
+        part = copy.copy(self)
+        where = torch.from_numpy(rows).to(self.ids.device)
+        part.ids, part.keep, part.segments = self.ids[where], self.keep[where], self.segments[where]
+        part.lengths, part.targets = [self.lengths[row] for row in rows.tolist()], self.targets[where]
+        return part
+
     def batch(self, rows: Sequence[int]) -> tuple[Batch, Tensor]:
         """The rows as a batch, cut to the longest of them, and their classes."""
         longest = max(self.lengths[row] for row in rows)
@@ -167,19 +185,24 @@ class Game(nn.Module):
     def forward(self, batch: Batch, targets: Tensor) -> Played:
         view = View(batch, self.model.embed(batch), targets)
         draw = self.draw(view)
-        return Played(self.loss(view, draw), draw.hard.sum() / batch.content.sum())
+        return Played(self.loss(view, draw), (draw.hard & batch.content).sum() / batch.content.sum().clamp(min=1))
 
     def draw(self, view: View) -> Draw:
         """A random choice of the selector."""
         wanted = self.model.wanted(view.embeddings, view.batch)
-        return gumbel_draw(wanted, view.batch.content, temperature=self.config.temperature)
+        return gumbel_draw(wanted, self.counted(view), temperature=self.config.temperature)
+
+    def counted(self, view: View) -> Tensor:
+        """Where the choice counts for the regularisers, [B, T]: tokens of the text, or with `count_pads` everywhere."""
+        return torch.ones_like(view.batch.keep) if self.config.count_pads else view.batch.content
 
     def vicinity(self, view: View, draw: Draw) -> Draw:
         """What the predictor sees of a choice while it learns: the choice, some of its tokens exchanged (VER)."""
+        content = view.batch.content
+        own = Draw(draw.hard & content, draw.soft * content)
         if not self.config.perturb:
-            return draw
-        count = self.config.perturb_count
-        return draw.replaced(perturbed(draw.hard, view.batch.content, self.perturb, count=count))
+            return own
+        return own.replaced(perturbed(own.hard, content, self.perturb, count=self.config.perturb_count))
 
     def predicted(self, view: View, chosen: Tensor) -> Tensor:
         """Logits of the predictor, [B, C], for `chosen` [B, T]."""
@@ -187,10 +210,9 @@ class Game(nn.Module):
 
     def regularised(self, view: View, draw: Draw) -> Tensor:
         """How far the choice is from short and whole; always of the choice itself, never of its vicinity."""
-        config, chosen = self.config, draw.through
-        counted = torch.ones_like(view.batch.keep) if config.count_pads else view.batch.content
+        config, chosen, counted = self.config, draw.through, self.counted(view)
         length = config.max_length if config.continuity_over == "length" else None
-        shortness = sparsity(chosen, counted, self.sparsity, config.sparsity_ratio)
+        shortness = sparsity(chosen * counted, view.batch.content, self.sparsity, config.sparsity_ratio)
         return self.sparsity_weight * shortness + self.continuity_weight * continuity(chosen, counted, length)
 
     def loss(self, view: View, draw: Draw) -> Tensor:

@@ -47,17 +47,19 @@ class Nir(Game):
     numbers = (*Game.numbers, "noise")
     noise: Tensor
     idf: Tensor  # of each id
-    words: Tensor  # ids that occur in the training data
+    words: Tensor  # ids that occur in the training data, and behind them others
+    known: Tensor  # how many occur
 
     def __init__(self, model: Rationalizer, table: Table, config: GameConfig) -> None:
         super().__init__(model, table, config)
         texts_with = document_frequency(table.ids, table.segments >= 0, len(model.tokenizer))
         self.register_buffer("idf", (len(table.ids) / texts_with.clamp(min=1)).log(), persistent=False)
-        self.register_buffer("words", texts_with.nonzero().squeeze(-1), persistent=False)
+        self.register_buffer("words", (texts_with == 0).long().argsort(stable=True), persistent=False)
+        self.register_buffer("known", (texts_with > 0).sum(), persistent=False)
 
     def predicted(self, view: View, chosen: Tensor) -> Tensor:
         away = torch.rand_like(chosen) < self.risk(view.batch.ids, chosen > 0.5)
-        others = self.words[torch.randint(len(self.words), chosen.shape, device=chosen.device)]
+        others = self.words[(torch.rand(chosen.shape, device=chosen.device) * self.known).long()]
         batch = replace(view.batch, ids=torch.where(away, others, view.batch.ids))
         return super().predicted(view._replace(embeddings=self.model.embed(batch)), chosen)
 

@@ -12,11 +12,11 @@ Ratio: TypeAlias = Literal["batch", "text"]
 def sparsity(chosen: Tensor, keep: Tensor, wanted: float | Tensor, ratio: Ratio = "batch") -> Tensor:
     """|share of chosen tokens - wanted|, of the batch as a whole or averaged over its texts.
 
-    `chosen` [B, T] is 0 or 1 with gradients, `keep` [B, T] marks the tokens that count.
+    `chosen` [B, T] is 0 or 1 with gradients; `keep` [B, T] marks the tokens of which it is a share.
     """
-    number, total = (chosen * keep).sum(-1), keep.sum(-1)
+    number, total = chosen.sum(-1), keep.sum(-1)
     if ratio == "batch":
-        return (number.sum() / total.sum() - wanted).abs()
+        return (number.sum() / total.sum().clamp(min=1) - wanted).abs()
     return (number / total.clamp(min=1) - wanted).abs().mean()
 
 

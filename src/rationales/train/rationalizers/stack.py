@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -22,7 +23,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad_and_value, vmap
 from torch.nn.functional import pad
 
-from rationales.errors import InputError
+from rationales.errors import InputError, ModelError
 from rationales.models import Batch
 from rationales.models.rationalizer import Rationalizer
 from rationales.models.rationalizer.encoders import BiGru, GruEncoder, TransformerEncoder
@@ -86,8 +87,11 @@ def stacked(
     tasks = list({id(task): task for task, _ in runs}.values())
     if any(task.names != tasks[0].names for task in tasks):
         raise InputError("runs that are trained together must tell the same classes apart")
+    if any(_architecture(run) != _architecture(runs[0]) for run in runs):
+        raise InputError("runs that are trained together must have the same networks; these differ by their options")
     joined = Task(tasks[0].names, _joined([task.train for task in tasks]), _joined([task.dev for task in tasks]))
-    model = new_model(method, runs[0][1], joined)
+    with _own_chance(runs[0][1].seed):
+        model = new_model(method, runs[0][1], joined)
     model.networks.to(device)
     members = []
     for task, config in runs:
@@ -130,7 +134,8 @@ class Stack:
         self.model = copy.copy(model)
         self.model.networks = copy.deepcopy(model.networks, _frozen(model.networks))
         _compact_words(self.model.networks)
-        self.game: Game = rationalizers[method](self.model, train, self.config).to(model.device)
+        with _own_chance(configs[0].seed):
+            self.game: Game = rationalizers[method](self.model, train, self.config).to(model.device)
         for module in self.game.modules():
             if isinstance(module, TransformerEncoder):
                 raise InputError("only networks on word vectors can be trained together; train others one by one")
@@ -145,33 +150,34 @@ class Stack:
         self._flat = torch.stack([torch.cat([value.flatten() for value in some.values()]) for some in drawn])
         self._best, self._moments = self._flat.clone(), (torch.zeros_like(self._flat), torch.zeros_like(self._flat))
         self._weights = self._named(self._flat)
-        stats = {name: torch.stack([tensor] * len(members)) for name, tensor in self.game.named_buffers()}
-        self._numbers = {**stats, **{name: self._each(name) for name in self.game.numbers}}
+        self._numbers = {**self._statistics(), **{name: self._each(name) for name in self.game.numbers}}
         self._rates = self._each("learning_rate")
         self._count = torch.zeros((), device=model.device)
         self._told = torch.zeros(2, len(members), device=model.device)  # sums of losses and of shares
         self._rows = torch.zeros(len(members), self.config.batch_size, dtype=torch.int64, device=model.device)
         self._steps: dict[int, Callable[[], None]] = {}
+        self._pool = torch.cuda.graph_pool_handle() if model.device.type == "cuda" else None
+        self._done = 0
+        self._seed = int(np.random.SeedSequence([config.seed for config in configs]).generate_state(1)[0])
+        self._planned = _steps(
+            [_Stream(member, train) for member in members], train, self.config.batch_size, self._seed
+        )
 
     def train(self, updates: int, *, every: int, report: Callable[[int], None] | None = None) -> None:
-        """Take so many steps; after `every` of them measure on dev, keep the best weights, and report."""
-        lengths, targets = np.asarray(self.table.lengths), self.table.targets.cpu().numpy()
-        streams = [_Stream(member, targets) for member in self.members]
-        seeds = np.random.SeedSequence([member.config.seed for member in self.members]).generate_state(1)
-        devices = range(torch.cuda.device_count())
-        with torch.random.fork_rng(devices=devices):
-            torch.manual_seed(int(seeds[0]))
-            steps = _steps(streams, lengths, self.config.batch_size, int(seeds[0]))
-            since = 0
-            for done, (width, rows) in enumerate(islice(steps, updates), start=1):
+        """Take so many steps more; after `every` of them measure on dev, keep the best weights, and report."""
+        if updates < 1 or every < 1:
+            raise InputError(f"updates and every must be at least 1, got {updates} and {every}")
+        since, last = 0, self._done + updates
+        with _own_chance(self._seed + self._done), _in_memory(len(self.members)):
+            for width, rows in islice(self._planned, updates):
                 self._rows.copy_(rows)
                 self._step(width)
-                since += 1
-                if done % every == 0 or done == updates:
-                    self._evaluate(done, since)
+                self._done, since = self._done + 1, since + 1
+                if since == every or self._done == last:
+                    self._evaluate(self._done, since)
                     since = 0
                     if report is not None:
-                        report(done)
+                        report(self._done)
 
     def trained(self, number: int) -> Rationalizer:
         """The run of this number, with its best weights."""
@@ -200,6 +206,18 @@ class Stack:
             method=self.method,
             params=params,
         )
+
+    def _statistics(self) -> Weights:
+        """The buffers of each run's game, [R, …]: what variants know of the training data as a whole, its own."""
+        found: dict[bytes, Weights] = {}
+        for member in self.members:
+            key = member.train.tobytes()
+            if key not in found:
+                with _own_chance(0):
+                    game = rationalizers[self.method](self.model, self.table.part(member.train), self.config)
+                found[key] = dict(game.to(self.model.device).named_buffers())
+        own = [found[member.train.tobytes()] for member in self.members]
+        return {name: torch.stack([some[name] for some in own]) for name in own[0]}
 
     def _each(self, name: str) -> Tensor:
         """A number of each run's config, [R]."""
@@ -234,7 +252,7 @@ class Stack:
             self._update(width)
         torch.cuda.current_stream().wait_stream(side)
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
+        with torch.cuda.graph(graph, pool=self._pool):  # none of them leaves anything there for another
             self._update(width)
         for tensor, value in zip(state, kept, strict=True):
             tensor.copy_(value)
@@ -320,11 +338,12 @@ class _Answering(nn.Module):
 class _Stream:
     """The rows of a run's training data in random order, epoch after epoch."""
 
-    def __init__(self, member: Member, targets: Rows) -> None:
+    def __init__(self, member: Member, table: Table) -> None:
         self._rng = np.random.default_rng(member.config.seed)
-        own = targets[member.train]
+        own = table.targets.cpu().numpy()[member.train]
         groups = [member.train[own == label] for label in np.unique(own)] if member.balance else [member.train]
         self._groups, self._each = groups, min(len(group) for group in groups)
+        self.epoch = self._each * len(groups)
         self._left: Rows = np.empty(0, np.int64)
 
     def take(self, size: int) -> Rows:
@@ -336,18 +355,19 @@ class _Stream:
         return taken
 
 
-def _steps(streams: Sequence[_Stream], lengths: Rows, size: int, seed: int) -> Iterator[tuple[int, Tensor]]:
+def _steps(streams: Sequence[_Stream], table: Table, size: int, seed: int) -> Iterator[tuple[int, Tensor]]:
     """The width of each step, and its rows [R, B], the longest texts first; without end.
 
     Some steps are planned together: a run's texts for them are sorted by length and cut into batches, so that in a step
-    all texts of all runs are of like length.
+    all texts of all runs are of like length. They are not more than an epoch has: else copies of a text would meet.
     """
-    rng = np.random.default_rng(seed)
+    rng, lengths = np.random.default_rng(seed), np.asarray(table.lengths)
+    number = max(1, min(_ROUND, min(stream.epoch for stream in streams) // size))
     while True:
-        taken = np.stack([stream.take(_ROUND * size) for stream in streams])
+        taken = np.stack([stream.take(number * size) for stream in streams])
         order = np.argsort(-lengths[taken], axis=1, kind="stable")
-        rows = np.take_along_axis(taken, order, 1).reshape(len(streams), _ROUND, size)
-        for step in rng.permutation(_ROUND):
+        rows = np.take_along_axis(taken, order, 1).reshape(len(streams), number, size)
+        for step in rng.permutation(number):
             longest = int(lengths[rows[:, step]].max())
             yield math.ceil(longest / _WIDTHS) * _WIDTHS, torch.from_numpy(np.ascontiguousarray(rows[:, step]))
 
@@ -355,6 +375,30 @@ def _steps(streams: Sequence[_Stream], lengths: Rows, size: int, seed: int) -> I
 def _texts(table: Table, rows: Tensor, width: int) -> tuple[Tensor, ...]:
     """Ids, keep and segments [R, B, width], and classes [R, B], of rows [R, B]."""
     return (*(part[:, :width][rows] for part in (table.ids, table.keep, table.segments)), table.targets[rows])
+
+
+def _architecture(run: tuple[Task, GameConfig]) -> Mapping[str, Any]:
+    """What a run's networks have of their own."""
+    task, config = run
+    return config.architecture((torch.bincount(task.train.targets) / len(task.train.targets)).tolist())
+
+
+@contextmanager
+def _own_chance(seed: int) -> Iterator[None]:
+    """Random numbers from the seed inside the block; the caller's go on after it."""
+    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+        torch.manual_seed(seed)
+        yield
+
+
+@contextmanager
+def _in_memory(runs: int) -> Iterator[None]:
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
+        raise ModelError(
+            f"{runs} runs at once do not fit in memory; train fewer together, or use a smaller batch_size or max_length"
+        ) from error
 
 
 def _given(ids: Tensor, keep: Tensor, segments: Tensor, targets: Tensor) -> tuple[Batch, Tensor]:
@@ -385,11 +429,11 @@ def _check_alike(configs: Sequence[GameConfig], numbers: Sequence[str]) -> None:
 
 def _new_weights(game: Game, seed: int) -> Weights:
     """All that learns, drawn anew from the seed."""
-    with torch.random.fork_rng(devices=range(torch.cuda.device_count())), torch.no_grad():
-        torch.manual_seed(seed)
+    with _own_chance(seed), torch.no_grad():
         for module in game.modules():
             if any(parameter.requires_grad for parameter in module.parameters(recurse=False)):
                 module.reset_parameters()  # type: ignore[operator]
+        for module in game.modules():
             if isinstance(module, GruEncoder) and module.vectors.weight.requires_grad:
                 module.vectors.weight[: len(SPECIAL)] = 0.0
         return {name: value.detach().clone() for name, value in game.named_parameters() if value.requires_grad}
@@ -414,4 +458,4 @@ def _tamed(gradient: Tensor, clip: float) -> Tensor:
     """The gradient of each run, [R, P], not longer than `clip` (0: any); zero where it is no number."""
     norm = gradient.norm(dim=1, keepdim=True)
     gradient = torch.where(norm.isfinite(), gradient, 0.0)
-    return gradient * (clip / norm).clamp(max=1.0) if clip else gradient
+    return gradient * (clip / norm.nan_to_num(0.0, 0.0)).clamp(max=1.0) if clip else gradient

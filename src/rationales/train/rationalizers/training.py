@@ -59,10 +59,12 @@ def train(
         table = table_of(model, task.train, "training", warn=accelerator.is_main_process)
         dev = table_of(model, task.dev, "dev", warn=accelerator.is_main_process)
 
+        watch = _Watch(config.sparsity)
+
         def evaluate() -> float:
             found = gathered(accelerator, lambda rows: _answers(model, dev, rows), dev.lengths, 4 * config.batch_size)
             if not model.architecture.post_hoc:
-                _notice_collapse(float(found[:, 1].sum() / found[:, 2].sum()), config.sparsity)
+                watch(float(found[:, 1].sum() / found[:, 2].sum()))
             return float(found[:, 0].mean())
 
         def rate(parameter: str) -> float:
@@ -111,16 +113,26 @@ def _answers(model: Rationalizer, table: Table, rows: list[int]) -> Tensor:
     return torch.stack([right.float(), chosen.sum(-1).float(), batch.content.sum(-1).float()], 1)
 
 
-def _notice_collapse(share: float, wanted: float) -> None:
-    log.info("chosen of the dev tokens: %.1f %% (wanted: %.1f %%)", 100 * share, 100 * wanted)
-    if share <= NOTHING or share >= EVERYTHING:
-        what = "nothing" if share <= NOTHING else "nearly everything"
-        warnings.warn(
-            f"the selector chooses {what} of the dev texts by now ({share:.1%}). In the first epochs this is common: a "
-            "choice needs a probability above one half. If it stays, change sparsity_weight or continuity_weight",
-            QualityWarning,
-            stacklevel=2,
-        )
+class _Watch:
+    """Says when a selector begins to choose nothing or everything, and when that is over."""
+
+    def __init__(self, wanted: float) -> None:
+        self.wanted, self.collapsed = wanted, False
+
+    def __call__(self, share: float) -> None:
+        log.info("chosen of the dev tokens: %.1f %% (wanted: %.1f %%)", 100 * share, 100 * self.wanted)
+        before, self.collapsed = self.collapsed, share <= NOTHING or share >= EVERYTHING
+        if before and not self.collapsed:
+            log.info("the selector chooses again")
+        if self.collapsed and not before:
+            what = "nothing" if share <= NOTHING else "nearly everything"
+            warnings.warn(
+                f"the selector chooses {what} of the dev texts by now ({share:.1%}). In the first epochs this is "
+                "common: a choice needs a probability above one half. If it stays, change sparsity_weight or "
+                "continuity_weight",
+                QualityWarning,
+                stacklevel=2,
+            )
 
 
 def table_of(model: Rationalizer, part: Part, what: str, *, warn: bool) -> Table:
@@ -143,6 +155,9 @@ def new_model(method: str, config: GameConfig, task: Task) -> Rationalizer:
         for player in (networks.selector, networks.predictor):
             assert isinstance(player.encoder, TransformerEncoder)
             player.encoder.encoder.load_state_dict(pretrained.state_dict())
+            for name, parameter in player.encoder.encoder.named_parameters():
+                if "pooler" in name:  # unused here, and several devices wait for what never learns
+                    parameter.requires_grad_(False)
     else:
         tokenizer, networks, architecture = _on_words(config, task)
     params = {name: value for name, value in vars(config).items() if name not in ("out", "overwrite")}
