@@ -5,7 +5,7 @@
 The plain loop is what the paper describes: batches of 128 texts in random order, padded to 256 tokens, one seed,
 PyTorch's own GRU (cuDNN), Adam. Ours is `Stack`: the same game, many seeds, batches of like length, our kernels, CUDA
 graphs. Both are VER on the same texts: planted reviews, joined until they are as long as beer reviews. What counts is
-updates times seeds per second; beside it the loss after equal numbers of updates, which must be the same but for chance.
+updates times seeds per second; beside it the loss after equal numbers of updates, the same but for chance.
 """
 
 from __future__ import annotations
