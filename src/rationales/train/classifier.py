@@ -76,7 +76,7 @@ def fine_tune(
     with session(config) as accelerator:
         if run.finished():
             return run.out
-        model = _pretrained(config, task)
+        model = pretrained(config, task)
         lengths = _lengths(model, task.train, "training", warn=accelerator.is_main_process)
         dev_lengths = _lengths(model, task.dev, "dev", warn=accelerator.is_main_process)
 
@@ -134,7 +134,7 @@ def _logits(model: TransformersClassifier, part: Part, rows: list[int]) -> Tenso
     return model.logits(model.encode([part.examples[row] for row in rows], warn=False))
 
 
-def _pretrained(config: Config, task: Task) -> TransformersClassifier:
+def pretrained(config: Config, task: Task) -> TransformersClassifier:
     """The encoder with a new layer on top for the classes of the task, or for one number."""
     source = config.encoder or embedded_encoder()
     names = task.names or ("value",)
