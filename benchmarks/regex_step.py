@@ -3,8 +3,8 @@
     python benchmarks/regex_step.py --encoder bert-base-uncased --out results
 
 Texts are parts of planted reviews of about 25 tokens, as sentences of SST-2 have. A step is forward, backward, clipping
-and AdamW. Beside the whole (8 points of integrated gradients): each term alone, other numbers of points, and guidance in
-every fourth batch only.
+and AdamW. Beside the whole (8 points of integrated gradients): each term alone, other numbers of points, and guidance
+in every fourth batch only.
 """
 
 from __future__ import annotations

@@ -8,6 +8,8 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from rationales.cli import main
@@ -15,7 +17,7 @@ from rationales.data.example import Example
 from rationales.data.planted import REVIEW_LABELS, reviews
 from rationales.errors import QualityWarning
 from rationales.models.rationalizer import Rationalizer
-from rationales.reproduce import planted_rationalizers, tables, ver_table1, ver_table3
+from rationales.reproduce import planted_rationalizers, regex, tables, ver_table1, ver_table3
 from rationales.reproduce.rationalizers import Marked, marked_tokens, rows_beside
 from rationales.train.rationalizers import rnp, train
 from tiny import network, tokenizer
@@ -177,3 +179,45 @@ def test_rows_stand_beside_what_was_published() -> None:
     assert (share.mean, share.n, share.paper) == (pytest.approx(15.0), 2, 15.0)
     assert share.std == pytest.approx(100 * np.std([0.1, 0.2], ddof=1))
     assert next(row for row in rows if row.metric == "F1").paper == 48.0
+
+
+def put_sst2(folder: Path) -> None:
+    """A few sentences where the named set looks for them."""
+    texts = ["good food", "the food was bad", "so good", "awful soup", "great and tasty", "we hated it"]
+    for split in ("train", "dev", "test"):
+        table = pa.table({"text": texts * 2, "label": [1, 0, 1, 0, 1, 0] * 2})
+        (folder / "cls" / "sst2").mkdir(parents=True, exist_ok=True)
+        pq.write_table(table, folder / "cls" / "sst2" / f"{split}.parquet")
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_regex_is_compared_with_its_baseline(call, tmp_path: Path, monkeypatch, workers: str) -> None:
+    put_sst2(tmp_path)
+    encoder = tmp_path / "encoder"
+    network("bert").base_model.save_pretrained(encoder)
+    tokenizer().save_pretrained(encoder)
+    if workers == "1":
+        monkeypatch.setattr(regex, "EPOCHS", {"sst2": 1})
+        monkeypatch.setattr(regex, "LENGTH", 32)
+    status, out, err = call(
+        "regex-table4", "--seeds", "1", "--encoder", str(encoder), "--data-dir", str(tmp_path), "--workers", workers,
+        "--out", str(tmp_path / "results"), "--device", "cpu",
+    )  # fmt: skip
+    if workers == "2":  # the tiny encoder takes 72 tokens, and other processes know nothing of patches
+        assert status == 2
+        assert "72" in err
+        return
+    assert status == 0, err
+    rows = json.loads(Path(out.strip()).with_suffix(".json").read_text())["rows"]
+    assert {row["method"] for row in rows} == set(regex.ABLATIONS)
+    figures = [row for row in rows if row["metric"] in ("sufficiency", "comprehensiveness")]
+    assert {row["explainer"] for row in figures} == set(regex.ATTRIBUTIONS)
+    assert all(0 <= row["mean"] <= 1 for row in rows)
+    assert not (tmp_path / "results" / "regex-table4" / "sst2-models").exists()
+
+
+def test_figures_of_the_paper_are_read() -> None:
+    known = regex.published()
+    assert known["sst2", "sst2", "REGEX", "scaled_attention", "sufficiency"] == pytest.approx(0.68 * 1.2)
+    assert known["yelp", "imdb", "baseline", "integrated_gradients", "comprehensiveness"] == pytest.approx(0.24 * 1.2)
+    assert len(known) == 9 * 12 * 2

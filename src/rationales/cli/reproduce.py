@@ -35,6 +35,7 @@ def reproduce(
     updates: Annotated[int, typer.Option(help="Steps of training; 0: as many as the table needs.", min=0)] = 0,
     part: Annotated[list[str] | None, typer.Option(help="Part to compute; may be given again. None: all.")] = None,
     device: Annotated[str, typer.Option(help="Such as cuda or cpu; the best there is by default.")] = "",
+    workers: Annotated[int, typer.Option(help="Trainings at once, where a table has many.")] = 1,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Compute finished parts anew.")] = False,
 ) -> None:
     """Repeat a paper's table on your machine, and write it beside the published figures."""
@@ -49,7 +50,9 @@ def reproduce(
         numbers = tuple(int(seed) for seed in seeds.split(","))
     except ValueError:
         raise InputError(f"seeds are whole numbers with commas, such as 1,2,3; got {seeds!r}") from None
-    options = Options(out, data_dir or "", vectors, encoder, numbers, updates, tuple(part or ()), device, overwrite)
+    options = Options(
+        out, data_dir or "", vectors, encoder, numbers, updates, tuple(part or ()), device, workers, overwrite
+    )
     began = time.monotonic()
 
     def report(line: str) -> None:

@@ -112,6 +112,31 @@ class Comparison:
         ]
         return pandas.DataFrame(rows)
 
+    def stability_to_pandas(self) -> pd.DataFrame:
+        """One row for each method and pair of models, if stability was asked for."""
+        stability = self.summary.stability
+        if stability is None:
+            raise InputError("stability was not asked for; compare again with stability=True (--stability)")
+        pandas = require("pandas", extra="pandas", purpose="a table of figures")
+        rows = [
+            {
+                "method": likeness.method,
+                "one": pair.one,
+                "other": pair.other,
+                "untrained": stability.untrained in (pair.one, pair.other),
+                "mean": pair.overlap.mean,
+                "low": pair.overlap.low,
+                "high": pair.overlap.high,
+                "chance": pair.overlap.chance,
+                "count": pair.overlap.count,
+                "undefined": pair.overlap.undefined,
+                "same_label": pair.overlap.same_label,
+            }
+            for likeness in stability.methods
+            for pair in likeness.pairs
+        ]
+        return pandas.DataFrame(rows)
+
     def report(self, path: Path | str | None = None) -> Path:
         """Write the page, by default as `report.html` into the directory of the comparison."""
         path = self.directory / "report.html" if path is None else Path(path)

@@ -6,7 +6,18 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from rationales.comparison.types import Agreement, Curves, Figure, Measure, Standing, Summary
+from rationales.comparison.types import (
+    Agreement,
+    Curves,
+    Figure,
+    Likeness,
+    Measure,
+    Overlap,
+    Pair,
+    Stability,
+    Standing,
+    Summary,
+)
 
 NAN = float("nan")
 
@@ -25,6 +36,7 @@ def summary_from_json(content: Mapping[str, Any]) -> Summary:
             "measures": tuple(Measure(**{**item, "needs": tuple(item["needs"])}) for item in content["measures"]),
             "standings": tuple(_standing(item) for item in content["standings"]),
             "agreements": tuple(_agreement(item) for item in content["agreements"]),
+            "stability": _stability(content.get("stability")),
         }
     )
 
@@ -49,6 +61,29 @@ def _figure(item: Mapping[str, Any]) -> Figure:
 
 def _agreement(item: Mapping[str, Any]) -> Agreement:
     return Agreement(item["model"], tuple(item["methods"]), tuple(_numbers(row) for row in item["matrix"]))
+
+
+def _stability(item: Mapping[str, Any] | None) -> Stability | None:
+    if item is None:
+        return None
+    methods = tuple(_likeness(method) for method in item["methods"])
+    return Stability(**{**item, "models": tuple(item["models"]), "methods": methods})
+
+
+def _likeness(item: Mapping[str, Any]) -> Likeness:
+    low, high = _numbers(item["gap"])
+    return Likeness(
+        item["method"],
+        tuple(Pair(pair["one"], pair["other"], _overlap(pair["overlap"])) for pair in item["pairs"]),
+        item["trained"] and _overlap(item["trained"]),
+        item["untrained"] and _overlap(item["untrained"]),
+        (low, high),
+    )
+
+
+def _overlap(item: Mapping[str, Any]) -> Overlap:
+    more = {name: number(item[name]) for name in ("chance", "same_label")}
+    return Overlap(**vars(_figure(item)), **more)
 
 
 def number(value: float | None) -> float:

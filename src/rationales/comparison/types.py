@@ -91,10 +91,68 @@ class Agreement:
 
 
 @dataclass(frozen=True)
+class Overlap(Figure):
+    """How far the best tokens of models overlap: the mean Jaccard similarity over the texts, with its 95 % interval.
+
+    `chance` is what as many tokens drawn at random would give on the same texts, and `gain` the interval of the paired
+    difference to it. `same_label` is the share of the texts for which the same label is explained.
+    """
+
+    chance: float = float("nan")
+    same_label: float = float("nan")
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two models, and how alike they are explained."""
+
+    one: str
+    other: str
+    overlap: Overlap
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """How alike one method explains several models: every pair that it could explain, and means over pairs.
+
+    `trained` is over the pairs of trained models, `untrained` over those of a trained and the untrained one; None where
+    there is no such pair. `gap` is the 95 % interval of the mean difference of the two, text by text.
+    """
+
+    method: str
+    pairs: tuple[Pair, ...]
+    trained: Overlap | None
+    untrained: Overlap | None
+    gap: tuple[float, float] = (float("nan"), float("nan"))
+
+    @property
+    def tells_training(self) -> bool:
+        """Whether trained models are clearly more alike than a trained and the untrained one."""
+        return self.gap[0] > 0
+
+
+@dataclass(frozen=True)
+class Stability:
+    """How alike models are explained: the Different-Initialisation and the Untrained-Model Test (Zafar et al., 2021).
+
+    `share` is that of the best tokens; `unit` says whether models shared their tokens, or words had to be compared.
+    `untrained` names the model among `models` that was never trained; empty if there is none.
+    """
+
+    share: float
+    unit: Literal["tokens", "words"]
+    models: tuple[str, ...]
+    untrained: str
+    methods: tuple[Likeness, ...]
+    advice: str
+
+
+@dataclass(frozen=True)
 class Summary:
     """A whole comparison in figures. `ranked_by` is the metric that orders `standings`, best first, model by model.
 
-    `advice` is one paragraph per model. `command` is what made it, to be run again.
+    `advice` is one paragraph per model. `command` is what made it, to be run again. `stability` is there if it was
+    asked for.
     """
 
     command: str
@@ -109,6 +167,7 @@ class Summary:
     advice: Mapping[str, str]
     versions: Mapping[str, str]
     hardware: Mapping[str, Any]
+    stability: Stability | None = None
 
     def of(self, model: str) -> tuple[Standing, ...]:
         """The rows of one model, best first."""

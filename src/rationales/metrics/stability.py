@@ -11,10 +11,11 @@ Neither asks whether the two explain the same target. Both are NaN where `other`
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Annotated, Literal
 
 import numpy as np
-from scipy.stats import kendalltau, spearmanr
+from scipy.stats import hypergeom, kendalltau, spearmanr
 
 from rationales.errors import InputError
 from rationales.explanation.types import BoolArray, Explanation, FloatArray, Scores, Selection
@@ -40,7 +41,7 @@ def jaccard(
     """
     values = np.full(len(explanations), np.nan)
     for place, pair in _pairs(explanations, other, pool, absolute):
-        ours, theirs = (_selected(explanation, fraction) for explanation in pair)
+        ours, theirs = (selected(explanation, fraction) for explanation in pair)
         if union := (ours | theirs).sum():
             values[place] = (ours & theirs).sum() / union
     return values
@@ -88,7 +89,24 @@ def _pairs(
             yield place, pair
 
 
-def _selected(explanation: Explanation, fraction: float) -> BoolArray:
+@lru_cache(maxsize=65536)
+def chance_overlap(total: int, ours: int, theirs: int) -> float:
+    """The Jaccard similarity to expect of two sets of so many tokens, each drawn at random from `total` ones.
+
+    Σ_i P(i) · i / (ours + theirs − i), where the number i of shared tokens has a hypergeometric distribution. NaN
+    where both sets are empty, as the similarity itself.
+
+    >>> chance_overlap(4, 1, 1), round(chance_overlap(1000, 250, 250), 3)
+    (0.25, 0.143)
+    """
+    if not ours + theirs:
+        return float("nan")
+    shared = np.arange(max(0, ours + theirs - total), min(ours, theirs) + 1)
+    return float(hypergeom.pmf(shared, total, ours, theirs) @ (shared / (ours + theirs - shared)))
+
+
+def selected(explanation: Explanation, fraction: float) -> BoolArray:
+    """The content tokens that an explanation selects, or the best fraction of them by its scores, [T]."""
     if isinstance(explanation.body, Scores):
         explanation = top(explanation, fraction=fraction)
     assert isinstance(explanation.body, Selection)

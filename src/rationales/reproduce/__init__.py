@@ -1,6 +1,6 @@
 """Papers' tables, repeated: `rationales reproduce <table>`."""
 
-from rationales.reproduce import planted_rationalizers, ver_table1, ver_table3
+from rationales.reproduce import planted_rationalizers, regex, ver_table1, ver_table3
 from rationales.reproduce.tables import Options, Table, reproduce, tables
 
-__all__ = ["Options", "Table", "planted_rationalizers", "reproduce", "tables", "ver_table1", "ver_table3"]
+__all__ = ["Options", "Table", "planted_rationalizers", "regex", "reproduce", "tables", "ver_table1", "ver_table3"]

@@ -28,11 +28,14 @@ class Options:
     updates: int = option(0, "Steps of training; 0: as many as the table needs.")
     parts: tuple[str, ...] = option((), "Parts of the table to compute; none: all.")
     device: str = option("", "Such as cuda or cpu; empty: the best there is.")
+    workers: int = option(1, "Trainings at once, each in a process of its own, for tables that have many.")
     overwrite: bool = option(False, "Compute finished parts anew.")
 
     def __post_init__(self) -> None:
         if not self.seeds or len(set(self.seeds)) < len(self.seeds) or min(self.seeds) < 0:
             raise InputError(f"seeds must be different numbers from 0 up, got {', '.join(map(str, self.seeds))}")
+        if self.workers < 1:
+            raise InputError(f"workers must be at least 1, got {self.workers}")
 
     @property
     def identity(self) -> dict[str, Any]:

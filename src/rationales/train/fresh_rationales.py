@@ -1,0 +1,263 @@
+"""Texts cut down to their rationale: which words stay, and the explanations that say so, made or read.
+
+    explanations/train.json         what the explanations of a split are made from
+    explanations/train/00000.…      until they are whole: finished parts, from which a run that was stopped goes on
+    explanations/train.parquet      all of them, for `rationales report`, or for another run (--explanations)
+"""
+
+from __future__ import annotations
+
+import shutil
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal, Self, TypeAlias
+
+import numpy as np
+import torch
+from accelerate import Accelerator
+
+from rationales.comparison.store import digest, plain, read_json, write_json
+from rationales.data.example import Example
+from rationales.errors import InputError, QualityWarning
+from rationales.explainers import AnyExplainer
+from rationales.explanation import Explanation, Explanations, Provenance, Scores, Selection, Token, read_jsonl
+from rationales.explanation.views import count, kept_spans, ranked, word_tokens, words
+from rationales.models import Model, predict
+from rationales.models.tokenising import cut_message
+from rationales.run.explaining import check_name, save
+from rationales.run.progress import progress_bar
+
+Order: TypeAlias = Literal["text", "score"]
+Texts: TypeAlias = tuple[str, ...]
+
+PART = 256
+"""Texts that are explained between two savings."""
+
+_SAME = 1e-3  # a model that gives the same logits to within this is the same model
+_PROBED = 8  # texts whose logits are compared
+
+
+def rationale(explanation: Explanation, ratio: float, order: Order = "text") -> Texts:
+    """The words of an explanation's texts that stay, in the order of the text or best first.
+
+    A word's score is the sum of its pieces; the ⌈ratio · n⌉ best of the n words stay, those that the explained model
+    never saw, since the text was too long for it, left out of the count. The two texts of a pair are ranked together.
+    What a selection keeps stays as it is, whatever its length. A text that nothing is left of keeps its best word (of a
+    selection: its first), since a classifier needs something to read.
+    """
+    ranking, seen = _ranking(explanation)
+    match explanation.body:
+        case Scores():
+            chosen = ranking[: count(ratio, seen)]
+        case Selection():
+            chosen = [Token("", *span) for span in kept_spans(explanation)]
+        case body:
+            raise InputError(
+                f"rationales are made of scores or selections; the explanation of {explanation.id!r} is of the kind "
+                f"{type(body).__name__.lower()}"
+            )
+    sides = []
+    for segment, text in enumerate(explanation.texts):
+        own = [word for word in chosen if word.segment == segment]
+        own = own or [word for word in ranking if word.segment == segment][:1]
+        if order == "score":
+            sides.append(" ".join(text[word.start : word.end] for word in own))
+        else:
+            sides.append(_joined(text, sorted(own, key=lambda word: word.start)))
+    return tuple(sides)
+
+
+def _ranking(explanation: Explanation) -> tuple[list[Token], int]:
+    """All words, best first, and how many of them the model saw; those behind them it did not see."""
+    every = word_tokens(explanation.texts)
+    if not isinstance(explanation.body, Scores):
+        return list(every), len(every)
+    scored = words(explanation)
+    shown = words(explanation.with_body(Selection(explanation.content))).body
+    assert isinstance(scored.body, Scores)
+    assert isinstance(shown, Selection)
+    if np.isnan(scored.body.values).any():
+        raise InputError(
+            f"some scores of {explanation.id!r} are NaN, so its words cannot be ranked; leave the text out, or explain "
+            "it by another method"
+        )
+    best = [place for place in ranked(scored).tolist() if shown.keep[place]]
+    unseen = np.flatnonzero(~shown.keep).tolist()
+    return [every[place] for place in (*best, *unseen)], len(best)
+
+
+def _joined(text: str, spans: Sequence[Token]) -> str:
+    """Spans of a text with a space between them, unless they touch, as characters of scripts without spaces do."""
+    out, end = "", -1
+    for span in spans:
+        out += (" " if out and span.start != end else "") + text[span.start : span.end]
+        end = span.end
+    return out
+
+
+@dataclass(frozen=True)
+class Rationales:
+    """The rationale of each example of some splits, and whose explanations they are."""
+
+    texts: Mapping[str, list[Texts]]
+    provenance: Provenance
+
+
+class Saved:
+    """Rationales from explanations that somebody saved, found by the id and texts of an example, or its texts alone."""
+
+    def __init__(self, ratio: float, order: Order) -> None:
+        self.ratio, self.order = ratio, order
+        self.provenance: Provenance | None = None
+        self._targets: dict[tuple[str, Texts], str] = {}
+        self._by_id: dict[tuple[str, Texts], Texts] = {}
+        self._by_texts: dict[Texts, Texts] = {}
+
+    @classmethod
+    def read(cls, explanations: Iterable[Explanation], ratio: float, order: Order) -> Self:
+        """Take them all in; they must be by one method, and one for each example."""
+        found = cls(ratio, order)
+        for explanation in explanations:
+            found._add(explanation)
+        return found
+
+    def _add(self, explanation: Explanation) -> None:
+        made, key = explanation.provenance, (explanation.id, explanation.texts)
+        self.provenance = self.provenance or made
+        if made.method != self.provenance.method:
+            raise InputError(
+                f"the explanations are by {self.provenance.method} and by {made.method}; give those of one method"
+            )
+        label = self._targets.setdefault(key, explanation.target.label)
+        if label != explanation.target.label:
+            raise InputError(
+                f"{explanation.id!r} is explained for {label} and for {explanation.target.label}; give one of them"
+            )
+        if key not in self._by_id:
+            self._by_id[key] = rationale(explanation, self.ratio, self.order)
+            self._by_texts.setdefault(explanation.texts, self._by_id[key])
+
+    def rationales(self, splits: Mapping[str, Sequence[Example]]) -> Rationales:
+        """Of every example; an error if one is not explained."""
+        found: dict[str, list[Texts]] = {}
+        for split, examples in splits.items():
+            texts = [self._by_id.get((each.id, each.texts)) or self._by_texts.get(each.texts) for each in examples]
+            missing = [each.id for each, some in zip(examples, texts, strict=True) if some is None]
+            if missing:
+                raise InputError(
+                    f"{len(missing)} of {len(examples)} {split} texts are not among the explanations, such as "
+                    f"{missing[0]!r}; save those of all splits (rationales explain --split {split} --out FILE) and give "
+                    "every file"
+                )
+            found[split] = [some for some in texts if some is not None]
+        assert self.provenance is not None
+        return Rationales(found, self.provenance)
+
+
+def read_files(files: Iterable[Path | str]) -> Iterator[Explanation]:
+    """The explanations of .parquet and .jsonl files, one after another."""
+    for file in map(Path, files):
+        check_name(file)
+        yield from read_jsonl(file) if file.suffix == ".jsonl" else Explanations.load(file)
+
+
+@dataclass(frozen=True)
+class Maker:
+    """Explains splits by a model and a method and keeps that in a directory; what is there already is not done again.
+
+    On several devices each process of the `accelerator` explains its share.
+    """
+
+    directory: Path
+    model: Model
+    explainer: AnyExplainer
+    accelerator: Accelerator
+    overwrite: bool
+    progress: bool | None
+
+    def rationales(
+        self,
+        splits: Mapping[str, Sequence[Example]],
+        targets: Mapping[str, Sequence[int]],
+        ratio: float,
+        order: Order,
+    ) -> Rationales:
+        """Of every example; `targets` are the outputs to explain in a split, where it is not what is predicted."""
+        texts, provenance = {}, None
+        for split, examples in splits.items():
+            kept = self._explained(split, examples, targets.get(split))
+            texts[split] = [rationale(explanation, ratio, order) for explanation in kept]
+            provenance = provenance or kept[0].provenance
+        assert provenance is not None
+        return Rationales(texts, provenance)
+
+    def _explained(self, split: str, examples: Sequence[Example], targets: Sequence[int] | None) -> Explanations:
+        whole = self.directory / f"{split}.parquet"
+        if self.accelerator.is_main_process:
+            self._begin(split, examples, targets)
+        self.accelerator.wait_for_everyone()
+        if not whole.exists():
+            starts = range(0, len(examples), PART)
+            self._explain_parts(split, examples, targets, starts)
+            self.accelerator.wait_for_everyone()
+            if self.accelerator.is_main_process:
+                save((each for start in starts for each in Explanations.load(self._part(split, start))), whole)
+                shutil.rmtree(self._part(split, 0).parent)
+            self.accelerator.wait_for_everyone()
+        return Explanations.load(whole)
+
+    def _begin(self, split: str, examples: Sequence[Example], targets: Sequence[int] | None) -> None:
+        """Note what the explanations are made from, and refuse to go on with those of something else."""
+        record = self.directory / f"{split}.json"
+        made: dict[str, Any] = plain(
+            {
+                "method": self.explainer.name,
+                "params": asdict(self.explainer),  # type: ignore[call-overload]
+                "target": "predicted" if targets is None else digest(list(targets)),
+                "texts": digest([(example.id, example.texts) for example in examples]),
+            }
+        )
+        with self.model.borrowed(), torch.no_grad():
+            logits = predict(self.model, self.model.encode(examples[:_PROBED], warn=False)).double().cpu().numpy()
+        if self.overwrite:
+            shutil.rmtree(self._part(split, 0).parent, ignore_errors=True)
+            (self.directory / f"{split}.parquet").unlink(missing_ok=True)
+        elif record.exists():
+            before = read_json(record)
+            changed = [key for key, value in made.items() if before.get(key) != value]
+            stored = np.array(before["logits"], dtype=np.float64)
+            if stored.shape != logits.shape or not np.allclose(stored, logits, _SAME, _SAME, equal_nan=True):
+                changed.append("model")
+            if changed:
+                raise InputError(
+                    f"{self.directory} holds other explanations of the {split} texts: {', '.join(changed)} differ. "
+                    "Choose another output directory, or set overwrite to replace what it holds"
+                )
+        write_json(record, {**made, "model": self.model.name, "logits": logits.tolist()})
+
+    def _part(self, split: str, start: int) -> Path:
+        return self.directory / split / f"{start // PART:05}.parquet"
+
+    def _explain_parts(
+        self, split: str, examples: Sequence[Example], targets: Sequence[int] | None, starts: Sequence[int]
+    ) -> None:
+        """This process's share of the parts that are not there yet."""
+        mine = starts[self.accelerator.process_index :: self.accelerator.num_processes]
+        total = sum(len(examples[start : start + PART]) for start in mine)
+        seen = cut = 0
+        wanted = self.progress if self.accelerator.is_main_process else False
+        with progress_bar(f"{self.explainer.name} of {split} texts", total, wanted) as advance:
+            for start in mine:
+                some = examples[start : start + PART]
+                if not self._part(split, start).exists():
+                    batch = self.model.encode(some, warn=False)
+                    seen, cut = seen + len(some), cut + sum(source.cut for source in batch.sources)
+                    with warnings.catch_warnings():
+                        warnings.simplefilter("ignore", QualityWarning)  # what matters here is the ranking; NaN is refused
+                        found = self.explainer(self.model, batch, None if targets is None else targets[start : start + PART])
+                    found.save(self._part(split, start))
+                advance(len(some))
+        if cut:
+            warnings.warn(f"{split} data: {cut_message(cut, seen, self.model.max_length)}", stacklevel=5)
