@@ -55,8 +55,14 @@ def test_a_table_is_computed_and_resumed(call, tmp_path: Path, monkeypatch) -> N
     assert {row["method"] for row in content["rows"]} == {"RNP", "VER"}
     assert {"S", "accuracy", "precision", "recall", "F1"} < {row["metric"] for row in content["rows"]}
     assert all(0 <= row["mean"] <= 100 for row in content["rows"])
+    kept = tmp_path / "planted-rationalizers" / "reviews.json"
+    elsewhere = json.loads(kept.read_text())
+    elsewhere["made"]["hardware"] = {"accelerator": "another machine"}
+    kept.write_text(json.dumps(elsewhere))
     _, _, err = call(*arguments)
     assert "finished before" in err
+    content = json.loads((tmp_path / "planted-rationalizers.json").read_text())
+    assert content["hardware"] == content["parts"]["reviews"]["hardware"] == {"accelerator": "another machine"}
     status, _, err = call(*arguments[:2], "3", *arguments[3:])
     assert status == 2
     assert "other options" in err

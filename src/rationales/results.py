@@ -40,15 +40,29 @@ class Row:
     note: str | None = None
 
 
-def write(table: str, rows: Sequence[Row], *, seeds: Sequence[int], directory: Path = Path("results")) -> Path:
-    """Write `<table>.json` and `<table>.md`; the command is the one that is running, without paths of this machine."""
-    directory.mkdir(parents=True, exist_ok=True)
-    content = {
-        "table": table,
+def made_now() -> dict[str, Any]:
+    """What makes the figures of this moment: the command that is running, without paths of this machine, and so on."""
+    return {
         "command": _command(sys.argv),
         "commit": _commit(),
         "versions": {"python": platform.python_version(), **versions()},
         "hardware": hardware(),
+    }
+
+
+def write(
+    table: str,
+    rows: Sequence[Row],
+    *,
+    seeds: Sequence[int],
+    directory: Path = Path("results"),
+    made: dict[str, Any] | None = None,
+) -> Path:
+    """Write `<table>.json` and `<table>.md`; `made` tells what made the figures, if they were made before."""
+    directory.mkdir(parents=True, exist_ok=True)
+    content = {
+        "table": table,
+        **(made or made_now()),
         "seeds": list(seeds),
         "rows": [asdict(row) for row in rows],
     }
@@ -86,16 +100,19 @@ def _command(arguments: Sequence[str]) -> str:
 
     >>> _command(["bench.py", "--python", "/opt/env/bin/python", "--out", "/tmp/out", "--seeds", "1"])
     'python bench.py --python python --seeds 1'
+    >>> _command(["/opt/env/bin/rationales", "reproduce", "ver-table1"])
+    'rationales reproduce ver-table1'
     """
-    shown: list[str] = []
-    for one in arguments:
+    program, shown = Path(arguments[0]).name, list[str]()
+    for one in arguments[1:]:
         if not Path(one).is_absolute():
             shown.append(one)
         elif shown[-1:] == ["--out"]:
             shown.pop()
         else:
             shown.append(Path(one).name)
-    return shlex.join(["python", *shown])
+    own = program in ("rationales", "__main__.py")
+    return shlex.join([*(["rationales"] if own else ["python", arguments[0]]), *shown])
 
 
 def _commit() -> str:

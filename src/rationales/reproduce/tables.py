@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from rationales.errors import InputError
 from rationales.explanation.files import replacing
 from rationales.registry import Registry, option
-from rationales.results import Row, write
+from rationales.results import Row, made_now, write
 
 Found: TypeAlias = list[dict[str, Any]]
 
@@ -76,19 +76,21 @@ def reproduce(table: Table, options: Options, report: Callable[[str], None]) -> 
                 raise InputError(f"{file} was computed with other options; use --overwrite or another --out")
             report(f"{part}: finished before")
             continue
-        computed = {"options": options.identity, "runs": table.compute(part, options, report)}
+        computed = {"options": options.identity, "made": made_now(), "runs": table.compute(part, options, report)}
         with replacing(file) as beside:
             beside.write_text(json.dumps(computed) + "\n", encoding="utf-8")
     found: Found = []
+    made: dict[str, Any] = {}
     for part in table.parts:
         file = kept / f"{part}.json"
         if file.exists():
             content = _read(file)
             if content["options"] == options.identity:
                 found += content["runs"]
+                made = {**content["made"], "parts": {**made.get("parts", {}), part: content["made"]}}
             else:
                 report(f"{part}: left out of the table, since it was computed with other options")
-    return write(table.name, table.rows(found), seeds=options.seeds, directory=Path(options.out))
+    return write(table.name, table.rows(found), seeds=options.seeds, directory=Path(options.out), made=made)
 
 
 def _read(file: Path) -> dict[str, Any]:
