@@ -112,7 +112,12 @@ def _command(arguments: Sequence[str]) -> str:
         else:
             shown.append(Path(one).name)
     own = program in ("rationales", "__main__.py")
-    return shlex.join([*(["rationales"] if own else ["python", arguments[0]]), *shown])
+    return shlex.join(
+        [
+            *(["rationales"] if own else ["python", program if Path(arguments[0]).is_absolute() else arguments[0]]),
+            *shown,
+        ]
+    )
 
 
 def _commit() -> str:

@@ -179,12 +179,14 @@ def erased_logits(
 
 def rounds(model: Model, items: Iterable[T]) -> Iterator[list[T]]:
     """Texts or explanations in lists of as many as fill a few batches, so that any number of them streams."""
+    on_processor = torch.device(getattr(model, "device", "cpu")).type == "cpu"
     _map_large_tensors()
     remaining = iter(items)
     size = max(FEWEST, min(MOST, model.budget // 32))
     while part := list(islice(remaining, size)):
         yield part
-        _trim_heap()
+        if on_processor:  # elsewhere what is large is not in this memory, and looking through it takes longer than a batch
+            _trim_heap()
 
 
 @cache
