@@ -14,7 +14,23 @@ from rationales.attack.spans import Found, cased
 
 BEFORE, AFTER = r"(?<![\w'’-])", r"(?![\w'’-])"
 
-STEMS = ("is", "are", "was", "were", "do", "does", "did", "have", "has", "had", "would", "could", "should", "must", "need")
+STEMS = (
+    "is",
+    "are",
+    "was",
+    "were",
+    "do",
+    "does",
+    "did",
+    "have",
+    "has",
+    "had",
+    "would",
+    "could",
+    "should",
+    "must",
+    "need",
+)
 IRREGULAR = {"ca": "cannot", "wo": "will not", "sha": "shall not"}
 SHORT = {**{f"{stem} not": (stem, "n't") for stem in STEMS}, "cannot": ("ca", "n't"), "can not": ("ca", "n't"),
          "will not": ("wo", "n't")}  # fmt: skip
@@ -38,13 +54,31 @@ HAS = ("been", "got", "had", "become")
 ADVERBS = ("never", "always", "ever", "also", "just", "already", "only", "even", "still", "really", "not")
 PARTICIPLES = (
     *("begun", "bought", "brought", "built", "caught", "come", "cut", "done", "felt", "found", "gone", "held", "kept"),
-    *("known", "left", "lost", "made", "met", "paid", "put", "read", "run", "said", "seen", "sent", "set", "shown", "sold"),
+    *(
+        "known",
+        "left",
+        "lost",
+        "made",
+        "met",
+        "paid",
+        "put",
+        "read",
+        "run",
+        "said",
+        "seen",
+        "sent",
+        "set",
+        "shown",
+        "sold",
+    ),
     *("told", "thought", "won", "worn", "grown", "drawn", "become", "been", "got", "had"),
 )
 HANGING = ("what", "whatever", "who", "how", "however", "where", "wherever", "which", "as", "than")
 """Words behind which a verb may stand last, where it is not contracted: `how good it is to see you`."""
 
-_NEGATED = re.compile(rf"{BEFORE}({'|'.join((*STEMS, *IRREGULAR))})( ?)(n['’]t){AFTER}(?! (?:{'|'.join(ASKED)})\b)", re.I)
+_NEGATED = re.compile(
+    rf"{BEFORE}({'|'.join((*STEMS, *IRREGULAR))})( ?)(n['’]t){AFTER}(?! (?:{'|'.join(ASKED)})\b)", re.I
+)
 _NOT = re.compile(rf"{BEFORE}(?:{'|'.join(SHORT)}){AFTER}", re.I)
 _ALL_HOSTS = "|".join(sorted({host for hosts in HOSTS.values() for host in hosts}))
 _LONG = re.compile(rf"{BEFORE}({_ALL_HOSTS}) (am|are|have|will|is|has|us)(?= [a-z])", re.I)
@@ -74,7 +108,7 @@ def _written_out(text: str) -> Iterator[Found]:
         ]  # 's can be two
         verb = _is_or_has(text[match.end() :]) if "is" in meant else next(iter(meant), None)
         if verb is not None:
-            yield Found(match.start(), match.end(), (f"{host} {cased(verb, clitic, single=False)}",))
+            yield Found(match.start(), match.end(), (f"{host} {cased(verb, clitic)}",))
 
 
 def _drawn_together(text: str) -> Iterator[Found]:

@@ -15,11 +15,14 @@ class Found:
     options: Sequence[str]
 
 
-def cased(word: str, like: str, *, single: bool = True) -> str:
-    """The word in capitals, with a capital, or in small letters, as `like` is.
+def cased(word: str, like: str) -> str:
+    """The word in capitals, in small letters, or with a capital, as `like` is.
 
-    A single capital letter is taken for capitals only where it cannot be the beginning of a word (`single`).
-
-    >>> cased("will not", "Won't"), cased("will not", "WON'T"), cased("London", "paris"), cased("London", "Paris")
-    ('Will not', 'WILL NOT', 'london', 'London')
+    >>> cased("will not", "WON'T"), cased("will not", "Won't"), cased("Hong Kong", "paris"), cased("Hong Kong", "Paris")
+    ('WILL NOT', 'Will not', 'hong kong', 'Hong Kong')
     """
+    if like.isupper():
+        return word.upper()
+    if like.islower():
+        return word.lower()
+    return word[:1].upper() + word[1:] if like[:1].isupper() else word

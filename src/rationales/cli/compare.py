@@ -21,6 +21,8 @@ EXAMPLES = """Examples:
 
 rationales compare --model my-classifier --data reviews.csv
 
+rationales compare -m seed-1 -m seed-2 -m seed-3 --data reviews.csv --stability --untrained my-encoder
+
 rationales compare -m my-classifier --data reviews.csv --method integrated_gradients --method lime:samples=1000 \
 --metric comprehensiveness --metric token_f1:fraction=0.2 --out my-comparison
 
@@ -50,6 +52,14 @@ def compare(
         typer.Option(help="A name from: rationales metrics, options behind it: token_f1:fraction=0.2. Again, too."),
     ] = None,
     rank_by: Annotated[str | None, typer.Option(help="The metric that orders the table; else the first.")] = None,
+    stability: Annotated[
+        bool, typer.Option("--stability", help="Also say how alike the models are explained; give several.")
+    ] = False,
+    untrained: Annotated[
+        str | None,
+        typer.Option(help="With --stability: the pretrained encoder, to be explained with a random head; or: random."),
+    ] = None,
+    share: Annotated[float, typer.Option(help="With --stability: share of the tokens that count as the best.")] = 0.25,
     target: Annotated[str | None, typer.Option(help="Label or its number to explain; else the predicted one.")] = None,
     split: Annotated[str | None, typer.Option(help="Split of the data set.")] = None,
     data_dir: DataDir = None,
@@ -61,7 +71,7 @@ def compare(
     as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
     max_length: Annotated[int | None, typer.Option(help="Cut texts to so many tokens.")] = None,
     device: Annotated[str | None, typer.Option(help="Such as cpu or cuda:1; else the best there is.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the intervals.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the intervals and of an untrained model.")] = 0,
     objects: tuple[Any, ...] = (),
 ) -> None:
     """Explain texts by several methods, measure them, and say which can be believed."""
@@ -90,6 +100,9 @@ def compare(
         target=int(target) if target is not None and target.isdecimal() and target not in labels else target,
         rank_by=rank_by,
         options=metrics,
+        stability=stability,
+        untrained=untrained,
+        share=share,
         out=out,
         seed=seed,
         command=shlex.join(["rationales", *sys.argv[1:]]),

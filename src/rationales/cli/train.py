@@ -53,7 +53,11 @@ def register(root: typer.Typer, words: Sequence[str]) -> None:
     called = next(iter(words[1:]), "")
     recipes = _recipes() if called else {}
     for name, about in listed().items():
-        if name == called:
+        if name == called == "fresh":
+            from rationales.cli import fresh  # which reads the data as this does
+
+            fresh.register(app)
+        elif name == called:
             recipe = recipes[name]
             command = with_fields(
                 _command(name, recipe),

@@ -82,8 +82,7 @@ def _likeness(item: Mapping[str, Any]) -> Likeness:
 
 
 def _overlap(item: Mapping[str, Any]) -> Overlap:
-    more = {name: number(item[name]) for name in ("chance", "same_label")}
-    return Overlap(**vars(_figure(item)), **more)
+    return Overlap(**vars(_figure(item)), chance=number(item["chance"]), same_label=number(item["same_label"]))
 
 
 def number(value: float | None) -> float:

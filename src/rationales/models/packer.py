@@ -185,7 +185,7 @@ def rounds(model: Model, items: Iterable[T]) -> Iterator[list[T]]:
     size = max(FEWEST, min(MOST, model.budget // 32))
     while part := list(islice(remaining, size)):
         yield part
-        if on_processor:  # elsewhere what is large is not in this memory, and looking through it takes longer than a batch
+        if on_processor:  # elsewhere little is in this memory, and looking through it takes as long as a batch
             _trim_heap()
 
 

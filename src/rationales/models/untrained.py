@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 from pathlib import Path
+from typing import TypeAlias
 
 import torch
 from transformers import AutoModelForSequenceClassification, PreTrainedModel, PreTrainedTokenizerBase
@@ -29,13 +30,10 @@ def untrained(like: Model, encoder: str | Path, *, seed: int = 0) -> Transformer
             f"an untrained model can be made only of a classifier of Transformers, and {like.name} is a "
             f"{type(like).__name__}; pass one of your own as `untrained` in Python"
         )
-    with torch.random.fork_rng(), loading(encoder if encoder != RANDOM_WEIGHTS else like.name, "untrained model"):
+    with torch.random.fork_rng():
         torch.manual_seed(seed)
-        network: PreTrainedModel = AutoModelForSequenceClassification.from_config(deepcopy(like.model.config))
-        tokenizer = like.tokenizer
-        if encoder != RANDOM_WEIGHTS:
-            tokenizer = _take_encoder(network, like, encoder)
-    network.to(device=like.device, dtype=like.model.dtype).eval()  # type: ignore[call-overload]
+        network, tokenizer = _drawn(like) if encoder == RANDOM_WEIGHTS else _on_top(encoder, like)
+    torch.nn.Module.to(network, like.device, like.model.dtype).eval()
     return TransformersClassifier(
         network,
         tokenizer,
@@ -45,3 +43,37 @@ def untrained(like: Model, encoder: str | Path, *, seed: int = 0) -> Transformer
         padding=like.padding,
         budget=like.budget,
     )
+
+
+Parts: TypeAlias = tuple[PreTrainedModel, PreTrainedTokenizerBase]
+
+
+def _drawn(like: TransformersClassifier) -> Parts:
+    return type(like.model)(deepcopy(like.model.config)), like.tokenizer
+
+
+def _on_top(encoder: str | Path, like: TransformersClassifier) -> Parts:
+    """The encoder with new layers on top, also where it has some, as a classifier of other things does."""
+    config = like.model.config
+    with loading(encoder, "pretrained model"):
+        pretrained, report = AutoModelForSequenceClassification.from_pretrained(
+            encoder,
+            num_labels=config.num_labels,
+            id2label=config.id2label,
+            label2id=config.label2id,
+            problem_type=config.problem_type,
+            ignore_mismatched_sizes=True,
+            use_safetensors=True,
+            trust_remote_code=False,
+            output_loading_info=True,
+        )
+        check_shapes(report, f"{pretrained.base_model_prefix}.")
+        tokenizer = load_tokenizer(encoder)
+    if pretrained.config.model_type != config.model_type:
+        raise ModelError(
+            f"{encoder} is of type {pretrained.config.model_type}, and {like.name} of type {config.model_type}; give "
+            "the pretrained model that training began from"
+        )
+    network = type(pretrained)(deepcopy(pretrained.config))
+    network.base_model.load_state_dict(pretrained.base_model.state_dict())
+    return network, tokenizer

@@ -21,7 +21,7 @@ from rationales.report import palette
 from rationales.report.cases import Drawn
 from rationales.report.figures import counted
 from rationales.report.safe import asset, environment
-from rationales.report.summary import ModelView, views
+from rationales.report.summary import ModelView, prose, stability_views, views
 
 
 def write_page(
@@ -49,10 +49,12 @@ def write_page(
             style=Markup(style),
             script=Markup(script),
             models=models,
+            stability=stability_views(summaries),
             drawn=Drawn(cases, _order(models)),
             commands=[made for made in made_by if made],
             facts=_facts(summaries, models),
             counted=counted,
+            prose=prose,
         )
     )
     path = Path(path)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
 
 from rationales.comparison.types import RANDOM, Agreement, Summary
-from rationales.report import charts, palette, ranking, svg
+from rationales.report import charts, palette, ranking, stability, svg
 from rationales.report.figures import counted
 from rationales.report.safe import asset, environment, escaped
 from rationales.report.svg import Look
@@ -55,6 +55,12 @@ def _view(summary: Summary, model: str, key: str, looks: Mapping[str, Look]) -> 
     )
 
 
+def stability_views(summaries: Sequence[Summary], prefix: str = "") -> list[stability.StabilityView]:
+    """A view for each comparison that asked for stability."""
+    found = (stability.view(summary, f"{prefix}{place}") for place, summary in enumerate(summaries))
+    return [view for view in found if view is not None]
+
+
 def prose(text: str) -> Markup:
     """A paragraph in which names stand between backticks.
 
@@ -79,6 +85,8 @@ def summary_html(summary: Summary) -> str:
         .render(
             style=Markup(palette.css() + asset("highlights.css") + asset("figures.css")),
             models=views(summary, prefix + "-"),
+            stability=stability_views([summary], prefix + "-"),
             counted=counted,
+            prose=prose,
         )
     )

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from rationales.comparison.types import RANDOM, Agreement, Figure, Measure, Standing, Summary
+from rationales.comparison.types import RANDOM, Agreement, Figure, Measure, Overlap, Stability, Standing, Summary
 from rationales.report.terminal import printable
 
 
@@ -27,6 +27,10 @@ def print_summary(summary: Summary, console: Console) -> None:
             for note in standing.notes:
                 console.print(f"{standing.method}: {note}", markup=False, highlight=False)
         console.print(f"\n{printable(summary.advice[model])}\n", markup=False, highlight=False, soft_wrap=not terminal)
+    if summary.stability is not None:
+        console.print(stability_table(summary.stability))
+        said = f"\n{printable(summary.stability.advice)}\n"
+        console.print(said, markup=False, highlight=False, soft_wrap=not terminal)
 
 
 def ranked_table(summary: Summary, model: str) -> Table:
@@ -80,3 +84,25 @@ def agreement_table(agreement: Agreement) -> Table:
         shown = ("–" if math.isnan(value) else f"{value:.2f}" for value in row)
         table.add_row(Text(f"{number} {printable(method)}"), *shown)
     return table
+
+
+def stability_table(stability: Stability) -> Table:
+    """One row for each method: means over pairs of models, and what chance would give."""
+    title = f"How far the best {stability.share:.3g} of the {stability.unit} overlap between models (Jaccard)"
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
+    table.add_column("method")
+    for head in ("between trained\nmodels", "with the\nuntrained model", "chance"):
+        table.add_column(head, justify="right")
+    for item in stability.methods:
+        found = [overlap for overlap in (item.trained, item.untrained) if overlap is not None and overlap.count]
+        chance = f"{found[0].chance:.3f}" if found else "–"
+        blind = " ○" if item.gap[0] <= 0 else "  "
+        between, beside = _overlap(item.trained, ""), _overlap(item.untrained, blind)
+        table.add_row(Text(printable(item.method)), between, beside, chance)
+    table.caption = "Mean [95 % interval]. ○ not clearly less alike than trained models are."
+    table.caption_justify = "left"
+    return table
+
+
+def _overlap(overlap: Overlap | None, mark: str) -> str:
+    return "–" if overlap is None else _cell(overlap, floor=True).rstrip() + mark

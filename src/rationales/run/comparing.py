@@ -13,32 +13,34 @@ import warnings
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from rationales import results
-from rationales.comparison import Comparison, Curves, Measure, Summary
+from rationales.comparison import Comparison, Curves, Measure, Stability, Summary
 from rationales.comparison.results import summary_to_json
 from rationales.comparison.store import RESULTS, Store, read_json, write_json
 from rationales.comparison.types import RANDOM
 from rationales.data import Dataset, Example
 from rationales.data import load as load_data
 from rationales.errors import InputError, MissingCapability
-from rationales.explainers import OWN, AnyExplainer, Own
+from rationales.explainers import OWN, AnyExplainer, Own, Random
 from rationales.explanation import Explanation
 from rationales.explanation.files import check_writable
 from rationales.metrics.passes import shared_passes
-from rationales.models import Model, SelfExplaining, load
+from rationales.models import Model, SelfExplaining, TransformersClassifier, load
 from rationales.models.tokenising import cut_message
+from rationales.models.untrained import untrained as untrained_model
 from rationales.registry import summary as about
 from rationales.run.labels import true_label
 from rationales.run.measuring import Choice, chosen_metrics
 from rationales.run.parts import Part, Worker
 from rationales.run.progress import Steps
 from rationales.run.ranking import Record, advice, agreement, ranked
+from rationales.run.stability import likeness, shared_unit, stability_of
 from rationales.run.texts import Method, Text, as_examples, as_explainer
 
 METHODS = (
@@ -56,6 +58,9 @@ FAITHFULNESS, PLAUSIBILITY = ("comprehensiveness", "sufficiency", "decision_flip
 WHOLE = "selections are erased as a whole; figures of scores are means over several shares of the text"
 """Of a method that selects: why its figures and those of scores are not quite of the same kind."""
 
+UNTRAINED = "untrained"
+"""How the untrained model is called among the others."""
+
 FEWEST, MOST = 16, 1024
 """Texts in a part: few enough that little is lost by a kill, and enough to fill an accelerator."""
 
@@ -72,6 +77,9 @@ def compare(
     target: int | str | None = None,
     rank_by: str | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
+    stability: bool = False,
+    untrained: Any = None,
+    share: float = 0.25,
     out: str | Path | None = None,
     seed: int = 0,
     progress: bool | None = None,
@@ -83,12 +91,20 @@ def compare(
     are texts, pairs or examples, a data set that was loaded, or the name or path of one. `methods` are names, or
     explainers with options; `random`, the floor, is always among them, and unless methods are given so is `own`, what a
     model that explains itself says. `metrics` are names, with `options` by name;
-    methods are ranked by `rank_by`, the first of them unless told otherwise. `out` is the directory for explanations
+    methods are ranked by `rank_by`, the first of them unless told otherwise. `stability` says how alike the models are
+    explained: the overlap of the best `share` of the tokens, for each method and pair of models. `untrained` adds a
+    model to these that never saw the task: the pretrained encoder that training began from (a directory or hub name),
+    which gets a random head; "random", every weight; or a model of your own. `out` is the directory for explanations
     and results: a run that was stopped goes on from what is there, and further methods, metrics and texts are added to
     it. Without it they last as long as the comparison that is returned.
     """
     examples, labels, source = _examples(data)
     models = _models(model, tokenizer)
+    beside = _untrained(untrained, tokenizer, models, seed)
+    if stability:
+        _check_stability([*models, *beside], share)
+    elif beside:
+        raise InputError("an untrained model is for the test of stability; ask for that too (--stability)")
     _warn_of_labels(examples, labels, models)
     chosen = _methods(methods, models)
     asked = _metrics(metrics, options, marked=any(example.rationale is not None for example in examples))
@@ -103,6 +119,7 @@ def compare(
         "metrics": {choice.metric.name: choice.options for choice in asked},
         "size": max(FEWEST, min(MOST, min(own.budget for own in models.values()) // 128)),
         "texts": len(examples),
+        "stability": {"share": share, "untrained": [own.name for own in beside.values()]} if stability else None,
     }
     with ExitStack() as stack:
         if out is None:
@@ -112,21 +129,53 @@ def compare(
         check_writable(store.directory / RESULTS)
         _check_same_texts(store, examples)
         size = store.begin(settings)["size"]
-        kinds = [(title, name) for title in models for name in chosen]
+        kinds = [(title, name) for title in (*models, *beside) for name in chosen]
         with Steps(kinds, len(examples), progress) as steps, shared_passes() as passes:
             worker = Worker(store, chosen, asked, target, labels, passes, steps)
+            explains_only = replace(worker, metrics=())  # sharing what is known of models and methods
             for number, start in enumerate(range(0, len(examples), size)):
                 some = examples[start : start + size]
                 worker.keep_texts(number, some)
                 for title, own in models.items():
                     worker.do(Part(number, some, title, own))
+                for title, own in beside.items():
+                    explains_only.do(Part(number, some, title, own))
         for title, own in models.items():
             if cut := sum(read_json(store.predictions(title, part))["cut"] for part in store.parts()):
                 warnings.warn(cut_message(cut, len(examples), own.max_length), stacklevel=2)
-        write_json(store.directory / RESULTS, summary_to_json(_summary(store, worker, settings, rank_by, seed)))
+        summary = _summary(store, worker, settings, rank_by, seed)
+        if stability:
+            summary = replace(summary, stability=_stability(store, worker, [*models, *beside], share, seed))
+        write_json(store.directory / RESULTS, summary_to_json(summary))
         found = Comparison(store.directory)
         weakref.finalize(found, stack.pop_all().close)  # a temporary directory lives as long as what reads from it
     return found
+
+
+def _untrained(given: Any, tokenizer: Any, models: Mapping[str, Model], seed: int) -> dict[str, Model]:
+    """The untrained model by its name, if there is to be one."""
+    if given is None:
+        return {}
+    if UNTRAINED in models:
+        raise InputError(f"a model is called {UNTRAINED!r}, as the untrained one will be; give it another name")
+    if not isinstance(given, str | Path):
+        return {UNTRAINED: load(given, tokenizer)}
+    if str(given) in models:
+        raise InputError(f"{given} is the trained model; as untrained give the pretrained one that training began from")
+    like = next(
+        (own for own in models.values() if isinstance(own, TransformersClassifier)), next(iter(models.values()))
+    )
+    return {UNTRAINED: untrained_model(like, given, seed=seed)}
+
+
+def _check_stability(titles: Sequence[str], share: float) -> None:
+    if len(titles) < 2:
+        raise InputError(
+            f"stability compares the explanations of several models, and there is only {titles[0]}; give others that "
+            "were trained from other seeds (--model A --model B), or the pretrained encoder (--untrained ENCODER)"
+        )
+    if not 0 < share <= 1:
+        raise InputError(f"share must be above 0 and at most 1, got {share}")
 
 
 def _check_same_texts(store: Store, examples: Sequence[Example]) -> None:
@@ -239,7 +288,7 @@ def _summary(store: Store, worker: Worker, settings: Mapping[str, Any], rank_by:
             raise MissingCapability(f"none of the methods can explain {title}: {rows[0].failure}")
         standings += rows
         scoring = [name for name in ran if not isinstance(worker.methods[name], Own)]
-        agreements.append(agreement(title, scoring, _side_by_side(store, title, scoring)))
+        agreements.append(agreement(title, scoring, _text_by_text(store, [(title, name) for name in scoring])))
         advices[title] = _silence(store, title) + advice(rows, measures, rank_by, settings["texts"])
         tokens = max(tokens, *(record.tokens for record in records))
     return Summary(
@@ -256,6 +305,22 @@ def _summary(store: Store, worker: Worker, settings: Mapping[str, Any], rank_by:
         versions=results.versions(),
         hardware=results.hardware(),
     )
+
+
+def _stability(store: Store, worker: Worker, titles: Sequence[str], share: float, seed: int) -> Stability:
+    """How alike the models are explained, by each method that depends on the model."""
+    found = []
+    untrained = UNTRAINED if titles[-1] == UNTRAINED else ""
+    if untrained and (untrained, RANDOM) in worker.failures:
+        raise MissingCapability(f"the untrained model cannot be explained: {worker.failures[untrained, RANDOM]}")
+    unit = shared_unit(_text_by_text(store, [(title, RANDOM) for title in titles]))
+    for name, explainer in worker.methods.items():
+        ran = [title for title in titles if (title, name) not in worker.failures]
+        if isinstance(explainer, Random) or len(ran) < 2:
+            continue
+        texts = _text_by_text(store, [(title, name) for title in ran])
+        found.append(likeness(name, ran, untrained, texts, share=share, unit=unit, seed=seed))
+    return stability_of(found, share=share, unit=unit, models=titles, untrained=untrained)
 
 
 def _silence(store: Store, title: str) -> str:
@@ -302,7 +367,7 @@ def _mean(parts: Sequence[Mapping[str, Any]], side: str) -> tuple[float, ...]:
     return tuple((defined.mean(0) if len(defined) else np.full(points.shape[1], np.nan)).tolist())
 
 
-def _side_by_side(store: Store, title: str, names: Sequence[str]) -> Iterator[tuple[Explanation, ...]]:
-    """Each text's explanations, one per method."""
+def _text_by_text(store: Store, made: Sequence[tuple[str, str]]) -> Iterator[tuple[Explanation, ...]]:
+    """Each text's explanations, one for each of the models and methods."""
     for part in store.parts():
-        yield from zip(*(store.explanations(store.measured(title, name, part)) for name in names), strict=True)
+        yield from zip(*(store.explanations(store.measured(*each, part)) for each in made), strict=True)

@@ -141,7 +141,7 @@ def advice(standings: Sequence[Standing], measures: Sequence[Measure], ranked_by
         sentences += _ties([item for item in ran if item.tied and item is not first], first)
         lost = [item.method for item in ran if not item.figures[ranked_by].beats_random] if floor else []
         if lost:
-            sentences.append(f"Not clearly better than random: {_listed(lost)}.")
+            sentences.append(f"Not clearly better than random: {listed(lost)}.")
     for other in measures:
         sentences += _dissent(ran, first, other) if other.name != ranked_by else []
     failed = [item for item in standings if item.failure]
@@ -163,7 +163,7 @@ def _winner(first: Standing, floor: Standing | None, measure: Measure, many: int
 def _ties(tied: Sequence[Standing], first: Standing) -> list[str]:
     if not tied:
         return []
-    names = _listed([item.method for item in tied])
+    names = listed([item.method for item in tied])
     cheapest = min([first, *tied], key=lambda item: item.seconds_per_1000_tokens)
     sentence = f"{names} {'is' if len(tied) == 1 else 'are'} within noise of it: these texts cannot tell them apart."
     if cheapest is first:
@@ -188,6 +188,7 @@ def _dissent(ran: Sequence[Standing], first: Standing, measure: Measure) -> list
     return [f"By {measure.name}{people}, `{best.method}` comes first: {figure.mean:.3f} against {own.mean:.3f}."]
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
+    """Names of methods in a sentence."""
     quoted = [f"`{name}`" for name in names]
     return " and ".join([", ".join(quoted[:-1]), quoted[-1]] if len(quoted) > 1 else quoted)

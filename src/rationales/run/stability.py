@@ -19,6 +19,7 @@ from rationales.explanation.types import BoolArray, FloatArray
 from rationales.explanation.views import token_scores, words
 from rationales.metrics.aggregate import aggregate
 from rationales.metrics.stability import chance_overlap, selected
+from rationales.run.ranking import listed
 
 Unit = Literal["tokens", "words"]
 
@@ -46,13 +47,16 @@ def likeness(
     pairs = list(combinations(range(len(models)), 2))
     columns = tuple(np.array(pairs, dtype=np.intp).reshape(-1, 2).T)
     found = [_compared(explanations, columns, share, unit) for explanations in texts]
-    values, chance, same = (np.array(part, dtype=np.float64).reshape(-1, len(pairs)) for part in zip(*found, strict=True))
+    values, chance, same = (
+        np.array(part, dtype=np.float64).reshape(-1, len(pairs)) for part in zip(*found, strict=True)
+    )
     with_untrained = np.array([untrained in (models[i], models[j]) for i, j in pairs], dtype=np.bool_)
 
     def overlap(some: BoolArray) -> Overlap | None:
         if not some.any():
             return None
-        return _overlap(*(_means(part[:, some], values[:, some]) for part in (values, chance, same)), seed)
+        means = [_means(part[:, some], values[:, some]) for part in (values, chance, same)]
+        return _overlap(means[0], means[1], means[2], seed)
 
     gap = aggregate(_means(values[:, ~with_untrained]) - _means(values[:, with_untrained]), seed=seed)
     return Likeness(
@@ -67,29 +71,31 @@ def likeness(
     )
 
 
-def comparable(explanation: Explanation) -> bool:
-    """Whether an explanation has best tokens."""
-    return isinstance(explanation.body, Scores | Selection)
-
-
 def _compared(
     explanations: Sequence[Explanation], columns: tuple[np.ndarray, ...], share: float, unit: Unit
 ) -> tuple[FloatArray, FloatArray, BoolArray]:
-    """Of one text and each pair of models: the Jaccard similarity, that of chance, whether the label is the same."""
+    """Of one text and each pair of models: the Jaccard similarity, that of chance, whether the label is the same.
+
+    NaN where a score is, and for explanations without best tokens, such as sentences.
+    """
+    ours, theirs = columns
+    labels = np.array([explanation.target.label for explanation in explanations])
+    same: BoolArray = labels[ours] == labels[theirs]
+    if not all(isinstance(explanation.body, Scores | Selection) for explanation in explanations):
+        return np.full(len(ours), np.nan), np.full(len(ours), np.nan), same
     if unit == "words":
         explanations = [words(explanation) for explanation in explanations]
     content = explanations[0].content
     kept = np.stack([selected(explanation, share)[content] for explanation in explanations]).astype(np.float64)
     unknown = np.array([np.isnan(token_scores(explanation)[content]).any() for explanation in explanations])
     sizes = kept.sum(1)
-    ours, theirs = columns
     shared = (kept @ kept.T)[ours, theirs]
     with np.errstate(invalid="ignore"):
         values = shared / (sizes[ours] + sizes[theirs] - shared)
     values[unknown[ours] | unknown[theirs]] = np.nan
-    chance = [chance_overlap(len(content.nonzero()[0]), int(sizes[i]), int(sizes[j])) for i, j in zip(ours, theirs, strict=True)]
-    labels = np.array([explanation.target.label for explanation in explanations])
-    return values, np.array(chance), labels[ours] == labels[theirs]
+    total = int(content.sum())
+    chance = [chance_overlap(total, int(sizes[i]), int(sizes[j])) for i, j in zip(ours, theirs, strict=True)]
+    return values, np.array(chance), same
 
 
 def _means(part: FloatArray, where: FloatArray | None = None) -> FloatArray:
@@ -154,7 +160,7 @@ def _between(methods: Sequence[Likeness], share: float, unit: Unit, trained: int
         f"chance gives {first.chance:.2f}."
     ]
     if lost := [item.method for item in methods if item.trained and not item.trained.beats_random]:
-        sentences.append(f"No more alike than chance: {_listed(lost)}.")
+        sentences.append(f"No more alike than chance: {listed(lost)}.")
     return sentences
 
 
@@ -163,7 +169,7 @@ def _apart(methods: Sequence[Likeness]) -> list[str]:
     both = [item for item in methods if item.trained is not None]
     if blind := [item.method for item in both if not item.tells_training]:
         sentences.append(
-            f"Not clearly less alike beside the untrained model: {_listed(blind)}. "
+            f"Not clearly less alike beside the untrained model: {listed(blind)}. "
             "What these show need not come from training."
         )
     elif both:
@@ -171,7 +177,7 @@ def _apart(methods: Sequence[Likeness]) -> list[str]:
     alone = [item.method for item in methods if item.trained is None and item.untrained and item.untrained.beats_random]
     if alone:
         sentences.append(
-            f"More like the untrained model than chance would be: {_listed(alone)}. Part of what these show does not "
+            f"More like the untrained model than chance would be: {listed(alone)}. Part of what these show does not "
             "come from training; other seeds of the trained model would say how much is usual."
         )
     elif not both:
@@ -192,7 +198,3 @@ def _labels(methods: Sequence[Likeness]) -> list[str]:
                 f"For {max(apart):.0%} of the texts {who} explain different labels; a fixed target leaves that out."
             )
     return sentences
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names)

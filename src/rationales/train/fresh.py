@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import logging
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
@@ -37,12 +37,12 @@ from rationales.explainers import default_method
 from rationales.explanation import Explanation
 from rationales.explanation.files import check_writable, replacing
 from rationales.explanation.views import word_spans
-from rationales.models import TransformersClassifier, load, predict, rounds
+from rationales.models import Model, TransformersClassifier, load, predict, rounds
 from rationales.registry import option
 from rationales.run.labels import true_label
 from rationales.run.texts import Method, as_explainer
 from rationales.train import classifier
-from rationales.train.fresh_rationales import Maker, Order, Rationales, Saved, read_files
+from rationales.train.fresh_rationales import Maker, Order, Rationales, Saved, read_file
 from rationales.train.labels import SCORES, Metric, Part, read_task
 from rationales.train.loop import session
 
@@ -78,7 +78,9 @@ class Config(classifier.Config):
             if getattr(self, name) not in get_args(known):
                 raise InputError(f"{name} must be one of {', '.join(get_args(known))}; got {getattr(self, name)!r}")
         if not self.seeds or len(set(self.seeds)) < len(self.seeds) or min(self.seeds) < 0:
-            raise InputError(f"seeds must be different numbers from 0 up, got {', '.join(map(str, self.seeds)) or 'none'}")
+            raise InputError(
+                f"seeds must be different numbers from 0 up, got {', '.join(map(str, self.seeds)) or 'none'}"
+            )
         if self.seed and self.seeds != (self.seed,):
             raise InputError(f"a model is trained for each of the seeds; give seeds=({self.seed},), not seed")
 
@@ -169,14 +171,12 @@ def _parts(
     return task.names, parts
 
 
-def _given(explanations: Path | str | Iterable[Path | str | Explanation]) -> Iterable[Explanation]:
-    if isinstance(explanations, Path | str):
-        return read_files([explanations])
-    every = list(explanations)
-    if not every:
-        raise InputError("there are no explanations to take rationales from")
-    files = [one for one in every if isinstance(one, Path | str)]
-    return read_files(files) if files else [one for one in every if isinstance(one, Explanation)]
+def _given(explanations: Path | str | Iterable[Path | str | Explanation]) -> Iterator[Explanation]:
+    for one in [explanations] if isinstance(explanations, Path | str) else explanations:
+        if isinstance(one, Explanation):
+            yield one
+        else:
+            yield from read_file(one)
 
 
 def _explained(
@@ -200,15 +200,15 @@ def _explained(
         return maker.rationales(splits, targets, config.ratio, config.order)
 
 
-def _gold(example: Example, names: Sequence[str] | None, model: Any) -> int:
+def _gold(example: Example, names: Sequence[str] | None, model: Model) -> int:
     """The number that the explained model has for an example's label."""
     label = true_label(example, names, model)
-    if label not in model.labels:
+    if label is None or label not in model.labels:
         raise InputError(
             f"the label {example.label!r} of {example.id!r} is none of {model.name} ({', '.join(model.labels)}), so it "
             "cannot be explained; explain the predicted class"
         )
-    return int(model.labels.index(label))
+    return model.labels.index(label)
 
 
 def _cut(part: Part, texts: Sequence[tuple[str, ...]]) -> Part:

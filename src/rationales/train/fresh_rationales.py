@@ -1,8 +1,8 @@
 """Texts cut down to their rationale: which words stay, and the explanations that say so, made or read.
 
-    explanations/train.json         what the explanations of a split are made from
-    explanations/train/00000.…      until they are whole: finished parts, from which a run that was stopped goes on
-    explanations/train.parquet      all of them, for `rationales report`, or for another run (--explanations)
+explanations/train.json         what the explanations of a split are made from
+explanations/train/00000.…      until they are whole: finished parts, from which a run that was stopped goes on
+explanations/train.parquet      all of them, for `rationales report`, or for another run (--explanations)
 """
 
 from __future__ import annotations
@@ -148,19 +148,18 @@ class Saved:
             if missing:
                 raise InputError(
                     f"{len(missing)} of {len(examples)} {split} texts are not among the explanations, such as "
-                    f"{missing[0]!r}; save those of all splits (rationales explain --split {split} --out FILE) and give "
-                    "every file"
+                    f"{missing[0]!r}; save those of all splits (rationales explain --split {split} --out FILE) and "
+                    "give every file"
                 )
             found[split] = [some for some in texts if some is not None]
         assert self.provenance is not None
         return Rationales(found, self.provenance)
 
 
-def read_files(files: Iterable[Path | str]) -> Iterator[Explanation]:
-    """The explanations of .parquet and .jsonl files, one after another."""
-    for file in map(Path, files):
-        check_name(file)
-        yield from read_jsonl(file) if file.suffix == ".jsonl" else Explanations.load(file)
+def read_file(file: Path | str) -> Iterator[Explanation]:
+    """The explanations of a .parquet or .jsonl file, one after another."""
+    check_name(file)
+    return read_jsonl(file) if Path(file).suffix == ".jsonl" else iter(Explanations.load(file))
 
 
 @dataclass(frozen=True)
@@ -255,8 +254,12 @@ class Maker:
                     batch = self.model.encode(some, warn=False)
                     seen, cut = seen + len(some), cut + sum(source.cut for source in batch.sources)
                     with warnings.catch_warnings():
-                        warnings.simplefilter("ignore", QualityWarning)  # what matters here is the ranking; NaN is refused
-                        found = self.explainer(self.model, batch, None if targets is None else targets[start : start + PART])
+                        warnings.simplefilter(
+                            "ignore", QualityWarning
+                        )  # what matters here is the ranking; NaN is refused
+                        found = self.explainer(
+                            self.model, batch, None if targets is None else targets[start : start + PART]
+                        )
                     found.save(self._part(split, start))
                 advance(len(some))
         if cut:

@@ -62,15 +62,17 @@ class Task:
         return {"labels": list(self.names), "data": {**sizes, "checksum": checksum.hexdigest()}}
 
 
-def read_task(train: Iterable[Example], dev: Iterable[Example], labels: Sequence[str] | None = None) -> Task:
-    """Find out what the labels are.
+def read_task(
+    train: Iterable[Example], dev: Iterable[Example], labels: Sequence[str] | None = None, *, held_out: str = "dev"
+) -> Task:
+    """Find out what the labels are; `held_out` is what messages call the data that are not trained on.
 
     Class names are `labels` if given, else those of the training data set, else what occurs in it, sorted. A whole
     number is an index into the names of its data set or into `labels`, if there are any, and else a class of its own.
     If a label is a float, all are numbers to predict.
     """
     examples, found = _labelled(train, labels, "training")
-    dev_examples, dev_found = _labelled(dev, labels, "dev")
+    dev_examples, dev_found = _labelled(dev, labels, held_out)
     if len({isinstance(label, str) for label in found}) > 1:
         raise DataError("some training labels are names and some are numbers; all must be of one kind")
     if len(set(found)) == 1:
@@ -86,12 +88,12 @@ def read_task(train: Iterable[Example], dev: Iterable[Example], labels: Sequence
                 "numbers or names, or set label_format (--label-format index)",
                 stacklevel=3,
             )
-        return Task((), Part(examples, _numbers(found, "training")), Part(dev_examples, _numbers(dev_found, "dev")))
+        return Task((), Part(examples, _numbers(found, "training")), Part(dev_examples, _numbers(dev_found, held_out)))
     classes: Sequence[Any] = labels or _names(train) or sorted(set[Any](found))
     return Task(
         tuple(map(str, classes)),
         Part(examples, _indices(examples, found, classes, "training")),
-        Part(dev_examples, _indices(dev_examples, dev_found, classes, "dev")),
+        Part(dev_examples, _indices(dev_examples, dev_found, classes, held_out)),
     )
 
 
