@@ -17,6 +17,7 @@ from typing import Any, Literal, Self, TypeAlias
 import numpy as np
 import torch
 from accelerate import Accelerator
+from numpy.typing import NDArray
 
 from rationales.comparison.store import digest, plain, read_json, write_json
 from rationales.data.example import Example
@@ -226,8 +227,7 @@ class Maker:
         elif record.exists():
             before = read_json(record)
             changed = [key for key, value in made.items() if before.get(key) != value]
-            stored = np.array(before["logits"], dtype=np.float64)
-            if stored.shape != logits.shape or not np.allclose(stored, logits, _SAME, _SAME, equal_nan=True):
+            if "texts" not in changed and not _close(before["logits"], logits):
                 changed.append("model")
             if changed:
                 raise InputError(
@@ -264,3 +264,8 @@ class Maker:
                 advance(len(some))
         if cut:
             warnings.warn(f"{split} data: {cut_message(cut, seen, self.model.max_length)}", stacklevel=5)
+
+
+def _close(before: list[list[float]], logits: NDArray[np.float64]) -> bool:
+    stored = np.array(before, dtype=np.float64)  # None, a number that is not finite, becomes NaN
+    return stored.shape == logits.shape and np.allclose(stored, logits, _SAME, _SAME, equal_nan=True)

@@ -1,0 +1,116 @@
+"""`rationales train fresh`: its rationales come from a model or from files, so it has a command of its own."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from rationales.cli.explain import column_flag
+from rationales.cli.fields import DataDir, built, parameter, parted, with_fields
+from rationales.cli.train import splits
+from rationales.data import Columns, Dataset, load
+from rationales.errors import InputError, NoSuchSplit
+from rationales.registry import options_of
+
+if TYPE_CHECKING:
+    from rationales.train.fresh import Figures
+
+EXAMPLES = """Examples:
+
+rationales train fresh --data sst2 --data-dir data --model my-classifier --method scaled_attention --out fresh
+
+rationales train fresh --data reviews.csv --model my-classifier --method lime:samples=50 --ratio 0.1 --seeds 1,2,3
+
+rationales train fresh --data reviews.csv --explanations lime.parquet --ratio 0.1 --out fresh-lime
+
+A run that was stopped goes on when the same command is given again. The models expect texts that were cut down to \
+their rationale in the same way."""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command; there is no --seed among its options, since it has --seeds."""
+    from rationales.train.fresh import Config
+
+    merged = [parameter(each.name, each, panel="Training") for each in options_of(Config) if each.name != "seed"]
+    command = with_fields(fresh, (Columns, "Columns of the data", column_flag), merged=merged)
+    command.__doc__ = Config.__doc__
+    app.command(name="fresh", epilog=EXAMPLES)(command)
+
+
+def fresh(
+    data: Annotated[str, typer.Option(help="File, directory or name of the data set to train on.")],
+    dev: Annotated[str | None, typer.Option(help="Data to choose the best epoch by; else the dev split.")] = None,
+    test: Annotated[str | None, typer.Option(help="Data to measure on; else the test split, if there is one.")] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", "-m", help="Directory or hub name of the model to explain.")
+    ] = None,
+    method: Annotated[
+        str | None, typer.Option(help="A name from: rationales methods, options behind it: lime:samples=50.")
+    ] = None,
+    explanations: Annotated[
+        list[Path] | None,
+        typer.Option(help="File of saved explanations, in place of a model; may be given again, for other splits."),
+    ] = None,
+    data_dir: DataDir = None,
+    on_error: Annotated[Literal["fail", "skip"], typer.Option(help="What to do with a bad row.")] = "fail",
+    limit: Annotated[int | None, typer.Option(help="No more training texts than this.")] = None,
+    quotes: Annotated[bool, typer.Option(help="Whether quotation marks enclose fields of CSV and TSV.")] = True,
+    objects: tuple[Any, ...] = (),
+    extra: Mapping[str, Any] = MappingProxyType({}),
+) -> None:
+    """Train classifiers on rationales alone; what the list shows is the first line of the recipe's `Config`."""
+    if bool(model) == bool(explanations):
+        raise InputError("where do rationales come from? Give either --model to explain, or --explanations FILE")
+    from rationales.explainers import method_named
+    from rationales.train.fresh import SUMMARY, Config, train
+
+    (columns,) = objects
+    config = built("fresh", Config, extra)
+    explainer = None
+    if method:
+        name, options = parted(method)
+        explainer = built(name, method_named(name), options)
+
+    def opened(source: str, split: str | None, most: int | None = None) -> Dataset:
+        return load(
+            source, split=split, columns=columns, data_dir=data_dir, on_error=on_error, limit=most, quotes=quotes
+        )
+
+    training, held_out = splits(data, dev, limit, opened)
+    found = train(
+        config,
+        training,
+        held_out,
+        _test(data, test, opened),
+        model=model,
+        method=explainer,
+        explanations=explanations or None,
+        tell=lambda line: print(line, file=sys.stderr, flush=True),
+    )
+    for split, figures in (("dev", found.dev), ("test", found.test)):
+        if figures is not None:
+            print(f"{split} macro-F1 {_shown(figures)}", file=sys.stderr)
+    print("the models expect texts that were cut down to their rationale, not whole ones", file=sys.stderr)
+    print(found.out / SUMMARY)
+
+
+def _test(data: str, test: str | None, opened: Any) -> Dataset | None:
+    """The data to measure on: a source of its own or the test split, unless that has no labels."""
+    try:
+        found: Dataset = opened(test or data, "test")
+    except NoSuchSplit:
+        return None if test is None else opened(test, None)
+    if test is None and all(example.label is None for example in found):
+        print("the test split has no labels; figures are of the dev data alone", file=sys.stderr)
+        return None
+    return found
+
+
+def _shown(figures: Figures) -> str:
+    spread = "" if figures.std is None else f" ± {figures.std:.4f}"
+    return f"{figures.mean:.4f}{spread}"

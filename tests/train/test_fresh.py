@@ -1,0 +1,487 @@
+"""`rationales train fresh`: which words stay, and classifiers of nothing else, with tiny models."""
+
+from __future__ import annotations
+
+import io
+import json
+import statistics
+import sys
+import warnings
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from sklearn.metrics import f1_score
+from test_classifier import BAD, GOOD, toy
+from transformers import BertConfig, BertModel
+
+from rationales.cli import main
+from rationales.data import Example, load
+from rationales.errors import DataError, InputError
+from rationales.explainers import LeaveOneOut, Random
+from rationales.explanation import (
+    Alignment,
+    Explanation,
+    Explanations,
+    Provenance,
+    Scores,
+    Selection,
+    Target,
+    Token,
+    write_jsonl,
+)
+from rationales.explanation.views import word_tokens
+from rationales.models import TransformersClassifier
+from rationales.train import classifier as plain
+from rationales.train import fresh_rationales
+from rationales.train.fresh import Config, train
+from rationales.train.fresh_rationales import Saved, rationale
+from tiny import SIZE, STACK, tokenizer
+
+LABELS = ("negative", "positive")
+DECIDING = {*GOOD, *BAD}
+
+
+def scored(texts: str | tuple[str, ...], values: list[float], tokens: Any = None, **options: Any) -> Explanation:
+    """Scores of words, unless other tokens are given."""
+    texts = (texts,) if isinstance(texts, str) else texts
+    options = {"id": "a", "target": Target(0, "bad", 0.9), "method": "hand", **options}
+    return Explanation(
+        options["id"],
+        texts,
+        tuple(word_tokens(texts) if tokens is None else tokens),
+        options["target"],
+        Scores(np.array(values, dtype=float)),
+        Provenance(options["method"], {}, "m", None, "0"),
+    )
+
+
+def deciding(example: Example, **options: Any) -> Explanation:
+    """The word that decides has the highest score."""
+    return scored(
+        example.texts,
+        [1.0 if word in DECIDING else 0.0 for text in example.texts for word in text.split()],
+        id=example.id,
+        **options,
+    )
+
+
+# Which words stay
+
+
+def test_pieces_are_summed_and_words_stand_in_the_order_of_the_text() -> None:
+    pieces = [Token("[CLS]", -1, 0, 0), *word_tokens(("so ",)), Token("un", 0, 3, 5), Token("##friendly", 0, 5, 13)]
+    pieces += [Token("staff", 0, 14, 19), Token("here", 0, 20, 24), Token("[SEP]", -1, 0, 0)]
+    explanation = scored("so unfriendly staff here", [9, 0.5, 0.4, 0.4, 0.6, -1, 9], pieces)
+    assert rationale(explanation, 0.25) == ("unfriendly",)  # 0.8, though no piece is as high as "staff"
+    assert rationale(explanation, 0.5) == ("unfriendly staff",)
+    assert rationale(explanation, 0.75) == ("so unfriendly staff",)
+    assert rationale(explanation, 0.75, "score") == ("unfriendly staff so",)
+    assert rationale(explanation, 1.0) == explanation.texts
+
+
+@pytest.mark.parametrize(
+    ("ratio", "size", "kept"), [(0.1, 30, 3), (0.1, 31, 4), (0.2, 5, 1), (0.2, 6, 2), (0.01, 9, 1), (1.0, 7, 7)]
+)
+def test_the_share_is_rounded_up(ratio: float, size: int, kept: int) -> None:
+    explanation = scored(" ".join(f"w{number}" for number in range(size)), list(range(size)))
+    assert len(rationale(explanation, ratio)[0].split()) == kept
+
+
+def test_ties_go_to_the_earlier_word() -> None:
+    assert rationale(scored("a b c d", [1, 1, 1, 1]), 0.5) == ("a b",)
+
+
+def test_words_that_were_cut_off_do_not_count() -> None:
+    """They would score 0, which is more than -1."""
+    seen = word_tokens(("a b c d",))
+    explanation = scored("a b c d e f g h i j k l", [-1, -2, -3, -4], seen)
+    assert rationale(explanation, 0.5) == ("a b",)
+
+
+def test_characters_of_a_script_without_spaces_stay_together() -> None:
+    explanation = scored("好的湯 good", [3, 2, 0, 1])
+    assert rationale(explanation, 0.5) == ("好的",)
+    assert rationale(explanation, 0.75) == ("好的 good",)
+
+
+def test_a_pair_is_ranked_as_one_and_no_side_is_left_empty() -> None:
+    pair = ("the soup was tasty", "food was good")
+    explanation = scored(pair, [1, 9, 2, 8, 7, 0, 6])
+    assert rationale(explanation, 0.5) == ("soup tasty", "food good")
+    assert rationale(explanation, 0.5, "score") == ("soup tasty", "food good")
+    assert rationale(explanation, 0.25) == ("soup tasty", "food")  # the best of a side that has none among the best
+    assert rationale(scored(pair, [1, 9, 2, 8, -7, 0, -6]), 0.2) == ("soup tasty", "was")
+
+
+def test_a_selection_stays_as_it_is() -> None:
+    text = "the soup, was very tasty"
+    tokens = [Token("the", 0, 0, 3), Token("soup", 0, 4, 8), Token(",", 0, 8, 9), Token("was", 0, 10, 13)]
+    tokens += [Token("very", 0, 14, 18), Token("tasty", 0, 19, 24)]
+    explanation = scored(text, [0] * 6, tokens)
+
+    def kept(*places: int) -> tuple[str, ...]:
+        keep = np.isin(np.arange(6), places)
+        return rationale(explanation.with_body(Selection(keep)), 0.2)
+
+    assert kept(1, 4, 5) == ("soup very tasty",)
+    assert kept(1, 2) == ("soup,",)
+    assert kept(2) == (",",)
+    assert kept(0, 1, 2, 3, 4, 5) == (text,)
+    assert kept() == ("the",)
+
+
+def test_what_cannot_be_ranked() -> None:
+    with pytest.raises(InputError, match="'a' are NaN"):
+        rationale(scored("a b", [1, np.nan]), 0.5)
+    pair = scored(("a b", "c"), [0, 0, 0])
+    with pytest.raises(InputError, match="of the kind alignment"):
+        rationale(pair.with_body(Alignment(np.zeros((2, 1)))), 0.5)
+
+
+def test_saved_explanations_are_found_by_id_and_texts_or_by_texts() -> None:
+    first, again = Example("0", ("the good food",)), Example("1", ("the good food",))
+    saved = [scored(first.texts, [0, 1, 0], id="0"), scored(again.texts, [0, 0, 1], id="1")]
+    found = Saved.read([*saved, saved[0]], 0.2, "text")
+    other = replace(first, id="elsewhere")
+    assert found.rationales({"train": [again, first], "dev": [other]}).texts == {
+        "train": [("food",), ("good",)],
+        "dev": [("good",)],
+    }
+    with pytest.raises(
+        InputError, match=r"1 of 2 test texts are not among the explanations, such as '7'; .*--split test"
+    ):
+        found.rationales({"test": [first, Example("7", ("the bad food",))]})
+
+
+def test_explanations_of_several_kinds_are_refused() -> None:
+    one = scored("good food", [1, 0])
+    with pytest.raises(InputError, match="by hand and by lime; give those of one method"):
+        Saved.read([one, scored("bad food", [1, 0], method="lime")], 0.2, "text")
+    with pytest.raises(InputError, match="'a' is explained for bad and for good"):
+        Saved.read([one, replace(one, target=Target(1, "good", 0.1))], 0.2, "text")
+
+
+# Classifiers of them
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory: pytest.TempPathFactory) -> str:
+    directory = tmp_path_factory.mktemp("encoder")
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        BertModel(BertConfig(**SIZE, **STACK)).save_pretrained(directory)
+    tokenizer().save_pretrained(directory)
+    return str(directory)
+
+
+@pytest.fixture(scope="module")
+def model(encoder: str, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A classifier of the toy texts."""
+    config = plain.Config(
+        tmp_path_factory.mktemp("model") / "model", encoder=encoder, epochs=4, batch_size=8, learning_rate=1e-2
+    )
+    return str(plain.train(config, toy(160), toy(40, seed=1), labels=LABELS))
+
+
+@pytest.fixture
+def config(encoder: str, tmp_path: Path) -> Any:
+    def make(**options: Any) -> Config:
+        usual = {"epochs": 1, "batch_size": 8, "learning_rate": 1e-2, "seeds": (1, 2), "out": tmp_path / "out"}
+        return Config(encoder=encoder, **{**usual, **options})
+
+    return make
+
+
+def test_a_classifier_learns_from_rationales_alone(config: Any) -> None:
+    data = [toy(160), toy(40, seed=1), toy(40, seed=2)]
+    saved = Explanations(deciding(example) for part in data for example in part)
+    found = train(config(epochs=4, ratio=0.1), *data, explanations=saved, labels=LABELS)
+    assert found.dev.mean == 1.0
+    assert found.test is not None
+    assert found.test.mean == 1.0
+    assert found.test.std == 0.0
+    model = TransformersClassifier.from_pretrained(found.models[2], device="cpu")
+    assert model.labels == LABELS
+    with torch.no_grad():
+        assert model.logits(model.encode([Example("x", ("awful",)), Example("y", ("great",))])).argmax(-1).tolist() == [
+            0,
+            1,
+        ]
+    summary = json.loads((found.out / "fresh.json").read_text())
+    assert summary["explanations"]["method"] == "hand"
+    assert summary["texts"] == {"train": 160, "dev": 40, "test": 40}
+    assert 0.1 < summary["share"]["train"] < 0.4  # one word of three to seven
+    assert "rationale" in (found.out / "README.md").read_text()
+
+
+def test_without_the_words_that_decide_nothing_is_learned(config: Any) -> None:
+    """So the classifier sees nothing but the rationale."""
+    data = [toy(80), toy(40, seed=1)]
+    saved = [replace(each, body=Scores(-each.body.values)) for part in data for each in map(deciding, part)]
+    found = train(config(epochs=3, ratio=0.1, seeds=(1,)), *data, explanations=saved)
+    assert found.dev.mean < 0.8
+    assert found.dev.std is None
+    assert found.test is None
+
+
+def test_figures_are_the_macro_f1_of_the_models(
+    config: Any, model: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "150")
+    dev = toy(30, seed=1)[:25]
+    found = train(config(ratio=0.3), toy(16), dev, model=model, method="leave_one_out", labels=LABELS, progress=True)
+    assert "leave_one_out of dev texts" in capsys.readouterr().err
+    kept = Explanations.load(found.out / "explanations" / "dev.parquet")
+    cut = [Example(each.id, rationale(each, 0.3)) for each in kept]
+    for seed, directory in found.models.items():
+        again = TransformersClassifier.from_pretrained(directory, device="cpu")
+        with torch.no_grad():
+            predicted = again.logits(again.encode(cut)).argmax(-1).tolist()
+        wanted = f1_score([example.label for example in dev], predicted, average="macro", zero_division=0)
+        assert found.dev.seeds[seed] == pytest.approx(wanted)
+    assert found.dev.mean == pytest.approx(statistics.mean(found.dev.seeds.values()))
+    assert found.dev.std == pytest.approx(statistics.stdev(found.dev.seeds.values()))
+
+
+def test_the_explained_class(config: Any, model: str, tmp_path: Path) -> None:
+    """The predicted one everywhere, or the gold one in training texts."""
+    wrong = [replace(example, label=1 - example.label) for example in toy(16)]
+    for target, other in (("predicted", True), ("gold", False)):
+        options = config(target=target, out=tmp_path / target, seeds=(1,))
+        train(options, wrong, wrong, model=model, method="random", labels=LABELS)
+        kept = {
+            split: Explanations.load(options.out / "explanations" / f"{split}.parquet") for split in ("train", "dev")
+        }
+        differs = [each.target.index != example.label for each, example in zip(kept["train"], wrong, strict=True)]
+        assert set(differs) == {other}
+        assert [each.target.index for each in kept["dev"]] == [1 - example.label for example in wrong]
+    strange = [replace(example, label=("red", "blue")[example.label]) for example in toy(16)]
+    with pytest.raises(InputError, match=r"the label 'red' of '0-0' is none of .*negative, positive"):
+        train(config(target="gold", out=tmp_path / "strange"), strange, strange, model=model, method="random")
+
+
+def test_pairs(config: Any) -> None:
+    data = [
+        [replace(each, texts=(each.texts[0], "it was here")) for each in toy(size, seed=size)] for size in (160, 40)
+    ]
+    saved = [deciding(each) for part in data for each in part]
+    found = train(config(epochs=4, ratio=0.1, seeds=(1,), head_learning_rate=2e-2), *data, explanations=saved)
+    assert found.dev.mean > 0.9
+
+
+def test_a_run_that_was_stopped_explains_nothing_twice(
+    config: Any, model: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    data = toy(20), toy(10, seed=1)
+    monkeypatch.setattr(fresh_rationales, "PART", 8)
+    usual, explained = LeaveOneOut.__call__, []
+
+    def stopped(self: Any, model: Any, batch: Any, targets: Any = None) -> Explanations:
+        if len(explained) == 2:
+            raise KeyboardInterrupt
+        explained.append(len(batch))
+        return usual(self, model, batch, targets)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LeaveOneOut, "__call__", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            train(config(seeds=(1,)), *data, model=model, method="leave_one_out")
+    assert explained == [8, 8]
+
+    def counted(self: Any, model: Any, batch: Any, targets: Any = None) -> Explanations:
+        explained.append(len(batch))
+        return usual(self, model, batch, targets)
+
+    monkeypatch.setattr(LeaveOneOut, "__call__", counted)
+    first = train(config(seeds=(1,)), *data, model=model, method="leave_one_out")
+    assert explained == [8, 8, 4, 8, 2]
+    kept = Explanations.load(first.out / "explanations" / "train.parquet")
+    assert [each.id for each in kept] == [example.id for example in data[0]]
+    assert not (first.out / "explanations" / "train").exists()
+
+    more = train(config(seeds=(1, 2)), *data, model=model, method="leave_one_out")  # a seed is added
+    assert len(explained) == 5
+    assert more.dev.seeds[1] == first.dev.seeds[1]
+    whole = train(config(seeds=(1, 2), out=tmp_path / "whole"), *data, model=model, method="leave_one_out")
+    assert whole.dev == more.dev
+
+
+def test_other_explanations_are_not_taken_for_these(config: Any, model: str, encoder: str, tmp_path: Path) -> None:
+    data = toy(16), toy(8, seed=1)
+    usual = config(seeds=(1,))
+    train(usual, *data, model=model, method=Random(seed=1))
+    with pytest.raises(InputError, match="other explanations of the train texts: params differ"):
+        train(usual, *data, model=model, method=Random(seed=2))
+    with pytest.raises(InputError, match="train texts: method, params differ"):
+        train(usual, *data, model=model, method="leave_one_out")
+    with pytest.raises(InputError, match="dev texts: texts differ"):
+        train(usual, data[0], toy(8, seed=3), model=model, method=Random(seed=1))
+    other = plain.train(plain.Config(tmp_path / "other", encoder=encoder, epochs=1, seed=5), *data)
+    with pytest.raises(InputError, match="train texts: model differ"):
+        train(usual, *data, model=str(other), method=Random(seed=1))
+    with pytest.raises(InputError, match=r"holds another run, with .*ratio 0\.2 instead of 0\.9"):
+        train(config(seeds=(1,), ratio=0.9), *data, model=model, method=Random(seed=1))
+    anew = train(replace(usual, overwrite=True), *data, model=model, method=Random(seed=2))
+    kept = Explanations.load(anew.out / "explanations" / "train.parquet")
+    assert kept[0].provenance.seed == 2
+
+
+def test_long_texts_are_pointed_out(config: Any, model: str) -> None:
+    long = [replace(each, texts=(f"{each.texts[0]} " * 30,)) for each in toy(8)]
+    with pytest.warns(UserWarning, match="train data: 8 of 8 texts were longer than 64 tokens"):
+        train(config(ratio=0.05, seeds=(1,)), long, toy(8, seed=1), model=model, method="random")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"ratio": 0.0}, "above 0 and up to 1; got 0.0"),
+        ({"ratio": 1.1}, "above 0 and up to 1; got 1.1"),
+        ({"ratio": float("nan")}, "above 0 and up to 1"),
+        ({"order": "random"}, "order must be one of text, score"),
+        ({"target": "all"}, "target must be one of predicted, gold"),
+        ({"seeds": ()}, "seeds must be different numbers from 0 up, got none"),
+        ({"seeds": (1, 1)}, "seeds must be different"),
+        ({"seed": 3}, r"give seeds=\(3,\), not seed"),
+    ],
+)
+def test_options_that_cannot_be(config: Any, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        config(**options)
+
+
+def test_data_and_sources_that_cannot_be(config: Any, model: str) -> None:
+    data = toy(8), toy(8, seed=1)
+    numbers = [replace(example, label=example.label / 2) for example in toy(8)]
+    with pytest.raises(InputError, match="fresh tells classes apart; these labels are numbers"):
+        train(config(), numbers, numbers, model=model)
+    with pytest.raises(DataError, match="test example '0-0' has label 7"):
+        train(config(), *data, [replace(toy(1)[0], label=7)], model=model)
+    for sources in ({}, {"model": model, "explanations": [deciding(data[0][0])]}):
+        with pytest.raises(InputError, match="Give either a model to explain, or explanations"):
+            train(config(), *data, **sources)
+    with pytest.raises(InputError, match="a method and a target are for explaining a model"):
+        train(config(), *data, explanations=[deciding(data[0][0])], method="random")
+    with pytest.raises(InputError, match="7 of 8 train texts are not among"):
+        train(config(), *data, explanations=[deciding(data[0][0])])
+    with pytest.raises(InputError, match="does not score"):
+        train(config(metric="pearson"), *data, model=model)
+    assert not (config().out / "seed-1").exists()
+
+
+# The command
+
+
+@pytest.fixture
+def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    monkeypatch.setenv("COLUMNS", "300")
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["rationales", *arguments])
+        monkeypatch.setattr(sys, "stdin", io.StringIO(""))
+        with pytest.raises(SystemExit) as ended:
+            main()
+        out, err = capsys.readouterr()
+        return int(ended.value.code or 0), out, err
+
+    return run
+
+
+def write(path: Path, examples: list[Example], labelled: bool = True) -> str:
+    rows = [{"text": each.texts[0], **({"label": LABELS[each.label]} if labelled else {})} for each in examples]
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(path)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> str:
+    for split, size in (("train", 24), ("dev", 8), ("test", 10)):
+        write(tmp_path / "data" / f"{split}.jsonl", toy(size, seed=size))
+    return str(tmp_path / "data")
+
+
+def test_the_command_from_a_model(call: Any, data: str, model: str, encoder: str, tmp_path: Path) -> None:
+    out = tmp_path / "fresh"
+    command = ("train", "fresh", "--data", data, "--model", model, "--method", "lime:samples=8", "--encoder", encoder,
+               "--seeds", "3,4", "--epochs", "1", "--ratio", "0.4", "--order", "score", "--out", str(out))  # fmt: skip
+    status, printed, err = call(*command)
+    assert status == 0, err
+    assert printed.strip() == str(out / "fresh.json")
+    assert "seed 4 (2 of 2): dev macro-F1" in err
+    assert "test macro-F1" in err
+    assert "expect texts that were cut down to their rationale" in err
+    found = json.loads((out / "fresh.json").read_text())
+    assert found["config"]["ratio"] == 0.4
+    assert found["config"]["seeds"] == [3, 4]
+    assert found["explanations"]["method"] == "lime"
+    assert found["explanations"]["params"]["samples"] == 8
+    assert found["labels"] == list(LABELS)
+    assert found["macro_f1"].keys() == {"dev", "test"}
+    for figures in found["macro_f1"].values():
+        assert figures["seeds"].keys() == {"3", "4"}
+        assert figures["mean"] == pytest.approx(statistics.mean(figures["seeds"].values()))
+        assert figures["std"] == pytest.approx(statistics.stdev(figures["seeds"].values()))
+    status, again, _ = call(*command)
+    assert (status, again) == (0, printed)
+    status, shown, err = call("explain", "--model", str(out / "seed-3"), "--method", "gradient", "tasty")
+    assert status == 0, err
+    assert shown.split()[1] in LABELS
+
+
+def test_the_command_from_files(call: Any, data: str, encoder: str, tmp_path: Path) -> None:
+    files = []
+    for split in ("train", "dev", "test"):
+        kept = Explanations(map(deciding, load(data, split=split)))
+        files.append(str(tmp_path / f"{split}.parquet"))
+        kept.save(files[-1])
+        if split == "test":
+            files[-1] = str(tmp_path / "test.jsonl")
+            write_jsonl(kept, files[-1])
+    start = ("train", "fresh", "--data", data, "--encoder", encoder, "--seeds", "1", "--epochs", "1",
+             "--out", str(tmp_path / "fresh"))  # fmt: skip
+    status, _, err = call(*start, *(word for file in files[:2] for word in ("--explanations", file)))
+    assert status != 0
+    assert "10 of 10 test texts are not among the explanations" in err
+    status, _, err = call(*start, *(word for file in files for word in ("--explanations", file)))
+    assert status == 0, err
+    found = json.loads((tmp_path / "fresh" / "fresh.json").read_text())
+    assert found["explanations"]["method"] == "hand"
+    assert not (tmp_path / "fresh" / "explanations").exists()
+
+
+def test_a_test_split_without_labels_is_left_out(
+    call: Any, data: str, model: str, encoder: str, tmp_path: Path
+) -> None:
+    write(Path(data) / "test.jsonl", toy(6, seed=9), labelled=False)
+    status, out, err = call("train", "fresh", "--data", data, "-m", model, "--method", "random", "--encoder", encoder,
+                            "--seeds", "1", "--epochs", "1", "--out", str(tmp_path / "fresh"))  # fmt: skip
+    assert status == 0, err
+    assert "the test split has no labels" in err
+    assert json.loads(Path(out.strip()).read_text())["macro_f1"].keys() == {"dev"}
+
+
+def test_help_and_wrong_commands(call: Any, data: str, model: str, tmp_path: Path) -> None:
+    status, out, _ = call("train", "fresh", "--help")
+    assert status == 0
+    for word in ("rationales train fresh --data", "--explanations", "--ratio", "--seeds", "--label-column", "cut down"):
+        assert word in out
+    assert "--seed " not in out
+    for options, message in (
+        ((), "Give either --model to explain, or --explanations FILE"),
+        (("--model", model, "--explanations", "a.parquet"), "Give either --model"),
+        (("--explanations", "a.txt"), "end in .parquet or .jsonl"),
+        (("--explanations", "nowhere.parquet"), "nowhere.parquet"),
+        (("--model", model, "--ratio", "0"), "above 0 and up to 1; got 0.0"),
+        (("--model", model, "--seeds", "1,x"), "--seeds must be a number, got 'x'"),
+        (("--model", model, "--method", "limes"), "did you mean 'lime'?"),
+        (("--model", model, "--method", "lime:steps=3"), "lime has no option --steps"),
+    ):
+        status, _, err = call("train", "fresh", "--data", data, *options, "--out", str(tmp_path / "fresh"))
+        assert status != 0
+        assert message in err
