@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 
@@ -13,6 +14,11 @@ class Found:
     start: int
     end: int
     options: Sequence[str]
+
+
+def matches(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
+    """Where the pattern, which takes capitals for small letters, matches English letters: not ı for i, nor ſ for s."""
+    return (match for match in pattern.finditer(text) if match[0].replace("’", "'").isascii())
 
 
 def cased(word: str, like: str) -> str:

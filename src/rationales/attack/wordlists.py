@@ -1,7 +1,7 @@
 """Names and places that may stand for one another, list by list.
 
-They leave out whatever is also an ordinary English word, in small letters too (Mark, Grace, Turkey), or stands in two of
-the lists (Jordan, Washington): where such a word is meant otherwise, its exchange would change what a text says.
+They leave out whatever is also an ordinary English word when written small (Mark, Grace, Turkey), or both a person
+and a place (Jordan, Washington): where such a word is meant otherwise, its exchange would change what a text says.
 """
 
 from __future__ import annotations

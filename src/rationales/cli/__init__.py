@@ -14,13 +14,13 @@ import typer
 from rich.console import Console
 
 from rationales import __version__
-from rationales.cli import compare, demo, diagnose, explain, lists, report, reproduce, train
+from rationales.cli import attack, compare, demo, diagnose, explain, lists, report, reproduce, train
 from rationales.errors import RationalesError
 
 INTERRUPTED, TERMINATED = 128 + signal.SIGINT, 128 + signal.SIGTERM
 """How the program ends by Ctrl-C, and when it is asked to go: 128 and the number of the signal, as shells have it."""
 
-COMMANDS = (explain, compare, report, train, lists, demo, diagnose, reproduce)
+COMMANDS = (explain, compare, report, train, attack, lists, demo, diagnose, reproduce)
 
 
 def build(arguments: Sequence[str]) -> typer.Typer:

@@ -1,0 +1,117 @@
+"""`rationales attack`: how easily do harmless edits turn right answers into wrong ones?"""
+
+from __future__ import annotations
+
+import json
+import math
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from rationales.cli.explain import column_flag
+from rationales.cli.fields import DataDir, built, parameter, with_fields, without_options
+from rationales.data import Columns, load
+from rationales.errors import InputError
+from rationales.registry import options_of
+
+if TYPE_CHECKING:
+    from rationales.attack import Figures
+
+EXAMPLES = """Examples:
+
+rationales attack --model my-classifier --data reviews.csv
+
+rationales attack -m baseline -m regex --data imdb --split test --limit 400 --edits contractions,names,places \
+--max-edits 0 --out my-attack
+
+A run that was stopped goes on when the same command is given again."""
+
+
+def register(app: typer.Typer, words: Sequence[str]) -> None:
+    """Add the command, with its options if it is the one that is called."""
+    if words[:1] != ["attack"]:
+        app.command(name="attack")(without_options("attack", attack.__doc__))
+        return
+    from rationales.attack import Search
+
+    merged = [parameter(each.name, each, panel="Search") for each in options_of(Search)]
+    command = with_fields(attack, (Columns, "Columns of the data", column_flag), merged=merged)
+    app.command(name="attack", epilog=EXAMPLES)(command)
+
+
+def attack(
+    data: Annotated[str, typer.Option(help="File, directory or name of a data set with labels.")] = "",
+    model: Annotated[
+        list[str] | None, typer.Option("--model", "-m", help="Directory or hub name; may be given again.")
+    ] = None,
+    split: Annotated[str | None, typer.Option(help="Split of the data set.")] = None,
+    data_dir: DataDir = None,
+    on_error: Annotated[Literal["fail", "skip"], typer.Option(help="What to do with a bad row.")] = "fail",
+    limit: Annotated[int | None, typer.Option(help="No more texts than this.", min=1)] = None,
+    quotes: Annotated[bool, typer.Option(help="Whether quotation marks enclose fields of CSV and TSV.")] = True,
+    out: Annotated[Path, typer.Option(help="Directory for the results.")] = Path("attack"),
+    as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
+    max_length: Annotated[int | None, typer.Option(help="Cut texts to so many tokens.")] = None,
+    device: Annotated[str | None, typer.Option(help="Such as cpu or cuda:1; else the best there is.")] = None,
+    objects: tuple[Any, ...] = (),
+    extra: Mapping[str, Any] = MappingProxyType({}),
+) -> None:
+    """Edit contractions, names, places and numbers, and see how many right answers turn wrong."""
+    if not model:
+        raise InputError("which model? Give --model DIRECTORY_OR_HUB_NAME (rationales demo trains one)")
+    if not data:
+        raise InputError("which texts? Give --data FILE_OR_NAME (rationales data lists the names)")
+    from rationales import models
+    from rationales.attack import Search
+    from rationales.attack import attack as run
+
+    search = built("attack", Search, extra)
+    (columns,) = objects
+    examples = load(
+        data, split=split, columns=columns, data_dir=data_dir, on_error=on_error, limit=limit, quotes=quotes
+    )
+    loaded = {name: models.load(name, device=device, max_length=max_length) for name in dict.fromkeys(model)}
+    found = run(loaded, examples, search, out=out, command=shlex.join(["rationales", *sys.argv[1:]]))
+    results = out / "results.json"
+    if as_json:
+        print(json.dumps(json.loads(results.read_text(encoding="utf-8")), ensure_ascii=False))
+    else:
+        _print(found.figures, Console())
+    print(f"every text: {results}", file=sys.stderr)
+
+
+def _print(figures: Sequence[Figures], console: Console) -> None:
+    """One row for each model."""
+    from rationales.report.terminal import printable
+
+    if not console.is_terminal:
+        console.width = max(console.width, 160)
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column("model")
+    for heading in (
+        *("texts", "right\nbefore", "flipped", "nothing\nto edit", "accuracy\nbefore ↑", "accuracy\nunder attack ↑"),
+        *("success\nrate ↓", "words\nchanged", "of those\nflipped", "queries\nper text"),
+    ):
+        table.add_column(heading, justify="right")
+    for each in figures:
+        counts = (each.texts, each.right, each.flipped, each.no_edits)
+        shares = (each.accuracy, each.accuracy_under_attack, each.success_rate)
+        touched = (each.words_changed, each.words_changed_flipped)
+        queries = "–" if math.isnan(each.queries) else f"{each.queries:.1f}"
+        table.add_row(Text(printable(each.model)), *map(str, counts), *map(_percent, (*shares, *touched)), queries)
+    table.caption = "Success rate, words changed and queries are of the texts that were right before."
+    table.caption_justify = "left"
+    console.print(table)
+
+
+def _percent(share: float) -> str:
+    return "–" if math.isnan(share) else f"{share:.1%}"

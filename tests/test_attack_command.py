@@ -1,0 +1,112 @@
+"""`rationales attack`, as a user calls it."""
+
+import json
+
+import pytest
+
+from rationales.cli import build, main
+from tiny import classifier
+
+DATA = "text,label\n" + "".join(
+    f"{text},{label}\n" for label in (0, 1, 2) for text in ("the soup is not good", "Anna isn't rude", "so good")
+)
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("models")
+    classifier("bert").save_pretrained(directory / "one")
+    classifier("bert", seed=1).save_pretrained(directory / "two")
+    classifier("bert", labels=1).save_pretrained(directory / "number")
+    return directory
+
+
+@pytest.fixture
+def call(tmp_path, monkeypatch, capsys, models):
+    """Run the command where there are models and data; what it prints, and how it ends."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "reviews.csv").write_text(DATA)
+    (tmp_path / "bare.csv").write_text("text\nso good\n")
+    (tmp_path / "empty.csv").write_text("text,label\n")
+
+    def run(*arguments, model=("one",), data="reviews.csv"):
+        chosen = [word for name in model for word in ("--model", str(models / name))]
+        monkeypatch.setattr("sys.argv", ["rationales", "attack", *chosen, "--data", data, *arguments])
+        with pytest.raises(SystemExit) as end:
+            main()
+        out, err = capsys.readouterr()
+        return end.value.code or 0, out, err
+
+    return run
+
+
+def test_a_table_of_two_models_and_every_text_in_a_file(call, tmp_path):
+    code, out, err = call(model=("one", "two"))
+    assert code == 0, err
+    rows = [line.split() for line in out.splitlines() if line.strip().endswith(tuple("0123456789"))]
+    assert [row[0].rpartition("/")[2] for row in rows] == ["one", "two"]
+    assert "under attack" in out
+    assert "every text: attack/results.json" in err
+    found = json.loads((tmp_path / "attack/results.json").read_text())
+    for row, figures in zip(rows, found["models"], strict=True):
+        assert row[1:5] == [str(figures[name]) for name in ("texts", "right", "flipped", "no_edits")]
+        assert row[5] == f"{figures['accuracy']:.1%}"
+        assert len(figures["outcomes"]) == figures["texts"] == 9
+
+
+def test_options_reach_the_search_and_json_is_the_results(call, tmp_path):
+    given = ("--edits", "names,contractions", "--max-edits", "2", "--alternatives", "3", "--seed", "4", "--limit", "3")
+    code, out, err = call(*given, "--json", "--out", "here")
+    assert code == 0, err
+    found = json.loads(out)
+    assert found == json.loads((tmp_path / "here/results.json").read_text())
+    assert found["search"] == {
+        "edits": ["names", "contractions"], "max_edits": 2, "alternatives": 3, "sides": "both", "seed": 4,
+    }  # fmt: skip
+    assert found["models"][0]["texts"] == 3
+    assert found["command"].startswith("rationales attack --model")
+
+
+def test_going_on_prints_the_same(call):
+    assert call()[1] == call()[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"model": ("number",)}, "predicts a number"),
+        ({"data": "bare.csv"}, "none of the 1 texts has a label"),
+        ({"data": "empty.csv"}, "no texts to attack in empty"),
+        ({"model": ()}, "which model?"),
+        ({"data": ""}, "which texts?"),
+    ],
+)
+def test_what_cannot_be_attacked_is_said_in_one_line(call, options, message):
+    code, out, err = call(**options)
+    assert (code, out) == (2, "")
+    assert err.startswith("error: ")
+    assert message in " ".join(err.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--edits", "nmaes"), "no kind of edit is called 'nmaes'"),
+        (("--edits", ","), "edits are one or more of"),
+        (("--max-edits", "-2"), "max_edits must be at least 1"),
+        (("--out", "reviews.csv"), "reviews.csv is not a directory"),
+        (("--out", "."), "holds no attack to go on with"),
+    ],
+)
+def test_options_that_make_no_sense_are_said_in_one_line(call, arguments, message):
+    code, out, err = call(*arguments)
+    assert (code, out) == (2, "")
+    assert message in " ".join(err.split())
+
+
+def test_the_help_has_examples(capsys):
+    with pytest.raises(SystemExit):
+        build(["attack"])(["attack", "--help"])
+    out = " ".join(capsys.readouterr().out.split())
+    assert "rationales attack --model my-classifier --data reviews.csv" in out
+    assert "--max-edits" in out
