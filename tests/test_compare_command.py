@@ -62,9 +62,47 @@ def test_json_is_the_results(call, tmp_path):
     assert found["command"].startswith("rationales compare --model")
 
 
+@pytest.fixture(scope="module")
+def second(tmp_path_factory):
+    """The same from another seed."""
+    directory = tmp_path_factory.mktemp("second")
+    classifier("bert", seed=1).save_pretrained(directory)
+    return directory
+
+
+def test_stability_of_two_models_and_an_untrained_one(call, tmp_path, model, second):
+    arguments = (
+        "--model",
+        str(second),
+        "--method",
+        "gradient",
+        "--stability",
+        "--untrained",
+        "random",
+        "--share",
+        "0.4",
+    )
+    code, out, err = call(*arguments)
+    assert code == 0, err
+    said = " ".join(out.split())
+    assert "How far the best 40 % of the tokens overlap between models (Jaccard)" in said
+    assert "Between the 2 trained models, `gradient` is the most alike" in said
+    page = (tmp_path / "comparison/report.html").read_text(encoding="utf-8")
+    assert "How alike the models are explained" in page
+    found = json.loads((tmp_path / "comparison/results.json").read_text())["stability"]
+    assert found["models"] == [str(model), str(second), "untrained"]
+    assert [len(item["pairs"]) for item in found["methods"]] == [3]
+    _, again, _ = call(*arguments)
+    assert again == out
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (("--stability",), "give others that were trained from other seeds"),
+        (("--untrained", "random"), "ask for that too (--stability)"),
+        (("--stability", "--untrained", "random", "--share", "0"), "share must be above 0"),
+        (("--stability", "--untrained", "./nowhere"), "there is no directory ./nowhere"),
         (("--method", "limes"), "did you mean 'lime'?"),
         (("--method", "lime:sample=3"), "lime has no option --sample"),
         (("--method", "lime:samples"), "name:option=value"),

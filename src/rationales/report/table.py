@@ -88,7 +88,7 @@ def agreement_table(agreement: Agreement) -> Table:
 
 def stability_table(stability: Stability) -> Table:
     """One row for each method: means over pairs of models, and what chance would give."""
-    title = f"How far the best {stability.share:.3g} of the {stability.unit} overlap between models (Jaccard)"
+    title = f"How far the best {100 * stability.share:g} % of the {stability.unit} overlap between models (Jaccard)"
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
     table.add_column("method")
     for head in ("between trained\nmodels", "with the\nuntrained model", "chance"):

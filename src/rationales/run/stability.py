@@ -155,8 +155,8 @@ def _between(methods: Sequence[Likeness], share: float, unit: Unit, trained: int
     first = methods[0].trained
     assert first is not None
     sentences = [
-        f"Between the {trained} trained models, `{methods[0].method}` is the most alike: the best {share:.0%} of the "
-        f"{unit} overlap by {first.mean:.2f} (95 % interval {first.low:.2f} to {first.high:.2f}); "
+        f"Between the {trained} trained models, `{methods[0].method}` is the most alike: the best {100 * share:g} % of "
+        f"the {unit} overlap by {first.mean:.2f} (95 % interval {first.low:.2f} to {first.high:.2f}); "
         f"chance gives {first.chance:.2f}."
     ]
     if lost := [item.method for item in methods if item.trained and not item.trained.beats_random]:
@@ -165,23 +165,26 @@ def _between(methods: Sequence[Likeness], share: float, unit: Unit, trained: int
 
 
 def _apart(methods: Sequence[Likeness]) -> list[str]:
+    """What the untrained model says of the methods: those that look the same there, and those that look alike."""
     sentences = []
     both = [item for item in methods if item.trained is not None]
-    if blind := [item.method for item in both if not item.tells_training]:
+    blind = [item.method for item in both if not item.tells_training]
+    if blind:
         sentences.append(
-            f"Not clearly less alike beside the untrained model: {listed(blind)}. "
-            "What these show need not come from training."
+            f"Not clearly less alike beside the untrained model: {listed(blind)}. What these show need not come from "
+            "training."
         )
     elif both:
         sentences.append("Beside the untrained model every method is clearly less alike, as it should be.")
-    alone = [item.method for item in methods if item.trained is None and item.untrained and item.untrained.beats_random]
-    if alone:
+    beyond = [item for item in methods if item.untrained and item.untrained.beats_random and item.method not in blind]
+    beyond.sort(key=lambda item: -item.untrained.mean if item.untrained else 0.0)
+    if beyond:
+        named = ", ".join(f"`{item.method}` ({item.untrained.mean:.2f})" for item in beyond if item.untrained)
         sentences.append(
-            f"More like the untrained model than chance would be: {listed(alone)}. Part of what these show does not "
-            "come from training; other seeds of the trained model would say how much is usual."
+            f"More like the untrained model than chance: {named}. Part of what these show does not come from training."
         )
     elif not both:
-        sentences.append("No method is more like the untrained model than chance would be, as it should be.")
+        sentences.append("No method is more like the untrained model than chance, as it should be.")
     return sentences
 
 
@@ -195,6 +198,7 @@ def _labels(methods: Sequence[Likeness]) -> list[str]:
         apart = [1 - overlap.same_label for overlap in overlaps if overlap is not None and overlap.count]
         if apart and max(apart) > DIFFER:
             sentences.append(
-                f"For {max(apart):.0%} of the texts {who} explain different labels; a fixed target leaves that out."
+                f"For {100 * max(apart):.0f} % of the texts {who} explain different labels; "
+                "a fixed target (--target) leaves that out."
             )
     return sentences
