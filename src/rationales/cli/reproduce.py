@@ -35,6 +35,7 @@ def reproduce(
     updates: Annotated[int, typer.Option(help="Steps of training; 0: as many as the table needs.", min=0)] = 0,
     part: Annotated[list[str] | None, typer.Option(help="Part to compute; may be given again. None: all.")] = None,
     device: Annotated[str, typer.Option(help="Such as cuda or cpu; the best there is by default.")] = "",
+    models: Annotated[str, typer.Option(help="Directory for trained models, which some tables share.")] = "",
     workers: Annotated[int, typer.Option(help="Trainings at once, where a table has many.")] = 1,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Compute finished parts anew.")] = False,
 ) -> None:
@@ -51,7 +52,7 @@ def reproduce(
     except ValueError:
         raise InputError(f"seeds are whole numbers with commas, such as 1,2,3; got {seeds!r}") from None
     options = Options(
-        out, data_dir or "", vectors, encoder, numbers, updates, tuple(part or ()), device, workers, overwrite
+        out, data_dir or "", vectors, encoder, numbers, updates, tuple(part or ()), device, models, workers, overwrite
     )
     began = time.monotonic()
 

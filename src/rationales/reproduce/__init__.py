@@ -1,6 +1,26 @@
 """Papers' tables, repeated: `rationales reproduce <table>`."""
 
-from rationales.reproduce import planted_rationalizers, regex, ver_table1, ver_table3
+from rationales.reproduce import (
+    planted_rationalizers,
+    regex_table1,
+    regex_table2,
+    regex_table3,
+    regex_table6,
+    ver_table1,
+    ver_table3,
+)
 from rationales.reproduce.tables import Options, Table, reproduce, tables
 
-__all__ = ["Options", "Table", "planted_rationalizers", "regex", "reproduce", "tables", "ver_table1", "ver_table3"]
+__all__ = [
+    "Options",
+    "Table",
+    "planted_rationalizers",
+    "regex_table1",
+    "regex_table2",
+    "regex_table3",
+    "regex_table6",
+    "reproduce",
+    "tables",
+    "ver_table1",
+    "ver_table3",
+]

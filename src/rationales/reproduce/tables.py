@@ -28,6 +28,7 @@ class Options:
     updates: int = option(0, "Steps of training; 0: as many as the table needs.")
     parts: tuple[str, ...] = option((), "Parts of the table to compute; none: all.")
     device: str = option("", "Such as cuda or cpu; empty: the best there is.")
+    models: str = option("", "Directory for trained models, which tables may share; empty: a folder in `out`.")
     workers: int = option(1, "Trainings at once, each in a process of its own, for tables that have many.")
     overwrite: bool = option(False, "Compute finished parts anew.")
 

@@ -1,0 +1,142 @@
+"""What tables about REGEX have in common: classifiers trained with and without it, on one data set and several seeds.
+
+What differs from the paper: the encoder is what is given (BERT-base there); Yelp and Amazon are smaller sets, Prime
+Pantry is missing; at most `MEASURED` texts of each test set are looked at; a training has fewer epochs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from rationales.data import Dataset, Example, load
+from rationales.models import TransformersClassifier
+from rationales.models.loading import checked_device
+from rationales.reproduce.tables import Found, Options, Table, tables
+from rationales.results import Row
+from rationales.train import regex
+
+MEASURED = 1000
+LENGTH = 256
+
+REVIEWS, AMAZON = ("sst2", "imdb", "yelp"), ("amazon-digital-music", "amazon-musical-instruments")
+EPOCHS = {"sst2": 5, "imdb": 2, "yelp": 3, "amazon-digital-music": 5, "amazon-musical-instruments": 5}
+
+DATA = "sst2"
+"""What most tables are of."""
+
+Kinds: TypeAlias = Mapping[str, Mapping[str, Any]]
+BASELINE = {"gradient_weight": 0.0, "adversarial_weight": 0.0, "guidance_weight": 0.0}
+KINDS: Kinds = {"baseline": BASELINE, "REGEX": {}}
+
+
+@dataclass(frozen=True)
+class Job:
+    """One training."""
+
+    name: str
+    config: regex.Config
+    train: str
+    data_dir: str
+    device: str
+
+    def trained(self) -> TransformersClassifier:
+        """The model; it is trained unless it was before."""
+        training, dev, _ = splits(self.train, self.data_dir)
+        directory = regex.train(self.config, training, dev)
+        return TransformersClassifier.from_pretrained(directory, device=self.device, max_length=self.config.max_length)
+
+    def entry(self, data: str, **figures: Any) -> dict[str, Any]:
+        """What was found on some test data, with all that tells this training from others."""
+        return {"name": self.name, "train": self.train, "data": data, "seed": self.config.seed, **figures}
+
+
+Measure: TypeAlias = Callable[[Job], Found]
+
+
+def splits(name: str, data_dir: str) -> tuple[Dataset, Dataset, Dataset]:
+    """Train, dev and test; what comes without a dev split gives a part of train."""
+
+    def opened(split: str) -> Dataset:
+        return load(name, split=split, data_dir=data_dir or None)
+
+    if name == "imdb":
+        whole = opened("train")
+        return whole.folds(range(8)), whole.folds([8]), whole.folds([9])
+    if name == "yelp":
+        whole = opened("train")
+        return whole.folds(range(9)), whole.folds([9]), opened("test")
+    return opened("train"), opened("dev"), opened("test")
+
+
+def sample(examples: Iterable[Example]) -> list[Example]:
+    """At most `MEASURED` of them, the same each time."""
+    whole = list(examples)
+    return [whole[place] for place in np.random.default_rng(0).permutation(len(whole))[:MEASURED]]
+
+
+def jobs(kinds: Kinds, train: str, options: Options) -> list[Job]:
+    """A training for each kind and seed; tables that want the same one share it."""
+    device = str(checked_device(options.device or None))
+    folder = Path(options.models or Path(options.out) / "models") / f"regex-{train}"
+    return [
+        Job(
+            name,
+            regex.Config(
+                folder / f"{name.replace(' ', '-')}-{seed}",
+                encoder=options.encoder,
+                epochs=EPOCHS[train],
+                learning_rate=5e-5,
+                max_length=LENGTH,
+                seed=seed,
+                overwrite=options.overwrite,
+                **changes,
+            ),
+            train,
+            options.data_dir,
+            device,
+        )
+        for name, changes in kinds.items()
+        for seed in options.seeds
+    ]
+
+
+def measured(measure: Measure, todo: list[Job], options: Options, report: Callable[[str], None]) -> Found:
+    """What `measure` finds in each training, in their order; several at once if there are workers for them."""
+    found: dict[int, Found] = {}
+
+    def take(number: int, entries: Found) -> None:
+        found[number] = entries
+        job = todo[number]
+        report(f"{job.train}: {len(found)} of {len(todo)} are done; {job.name}, seed {job.config.seed}")
+
+    if options.workers == 1:
+        for number, job in enumerate(todo):
+            take(number, measure(job))
+    else:
+        with ProcessPoolExecutor(options.workers, get_context("spawn")) as pool:
+            waiting = {pool.submit(measure, job): number for number, job in enumerate(todo)}
+            for ended in as_completed(waiting):
+                take(waiting[ended], ended.result())
+    return [entry for number in sorted(found) for entry in found[number]]
+
+
+def row(metric: str, values: list[float], **known: Any) -> Row:
+    """Mean and standard deviation over seeds."""
+    spread = float(np.std(values, ddof=1)) if len(values) > 1 else None
+    return Row(metric, float(np.mean(values)), std=spread, n=len(values), **known)
+
+
+def table_of_sst2(name: str, about: str, measure: Measure, rows: Callable[[Found], Sequence[Row]]) -> None:
+    """Register a table of one measure, with and without REGEX."""
+
+    def compute(part: str, options: Options, report: Callable[[str], None]) -> Found:
+        return measured(measure, jobs(KINDS, part, options), options, report)
+
+    tables(name)(Table(name, about, (DATA,), compute, rows))
