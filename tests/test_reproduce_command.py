@@ -20,6 +20,7 @@ from rationales.models.rationalizer import Rationalizer
 from rationales.reproduce import (
     planted_rationalizers,
     regex_table1,
+    regex_table3,
     regex_training,
     tables,
     ver_table1,
