@@ -22,7 +22,7 @@ SHARE = 0.25
 
 
 def best_tokens(job: Job) -> Found:
-    """The best quarter of each test text's tokens by scaled attention; beside the baseline also by an untrained model."""
+    """The best quarter of each test text's tokens by scaled attention; of the baseline also untrained."""
     model = job.trained()
     models = {job.name: model}
     if job.name == "baseline":
