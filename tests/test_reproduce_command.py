@@ -11,11 +11,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import torch
 
 from rationales.cli import main
 from rationales.data.example import Example
 from rationales.data.planted import REVIEW_LABELS, reviews
-from rationales.errors import QualityWarning
+from rationales.errors import InputError, QualityWarning
 from rationales.models.rationalizer import Rationalizer
 from rationales.reproduce import (
     planted_rationalizers,
@@ -26,7 +27,7 @@ from rationales.reproduce import (
     ver_table1,
     ver_table3,
 )
-from rationales.reproduce.rationalizers import Marked, marked_tokens, rows_beside
+from rationales.reproduce.rationalizers import marked_share, rows_beside, scored, texts_to_test
 from rationales.train.rationalizers import rnp, train
 from tiny import network, tokenizer
 
@@ -148,7 +149,7 @@ def test_table_3_selects_from_the_document_alone(call, tmp_path: Path, monkeypat
     assert {row["method"] for row in content["rows"]} == {"RNP", "VER"}
 
 
-def test_marks_are_counted_on_the_tokens_of_the_model(tmp_path: Path) -> None:
+def test_what_is_selected_is_compared_with_what_is_marked(tmp_path: Path) -> None:
     config = rnp.Config(tmp_path / "rnp", hidden=8, vector_size=4, batch_size=8, epochs=1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", QualityWarning)
@@ -158,12 +159,8 @@ def test_marks_are_counted_on_the_tokens_of_the_model(tmp_path: Path) -> None:
         Example("a", ("the soup was fine, the place was not",), label=1, rationale=(((4, 17),),)),
         Example("b", ("no idea",), label=0, rationale=((),)),
     ]
-    test = Marked(model, examples)
-    tokens = test.batch.sources[0].tokens
-    assert [token.text for token, mark in zip(tokens, marked_tokens(examples[0], tokens), strict=True) if mark] == [
-        "soup", "was", "fine",
-    ]  # fmt: skip
-    assert test.share == pytest.approx(3 / 11)
+    texts = texts_to_test(model, examples)
+    assert marked_share(texts) == pytest.approx(3 / 11)  # soup, was, fine; the comma is a token of its own
 
     class Always:
         """Chooses the first two tokens of each text, and says 1."""
@@ -171,15 +168,15 @@ def test_marks_are_counted_on_the_tokens_of_the_model(tmp_path: Path) -> None:
         budget, device = 64, model.device
         embed, borrowed = model.embed, model.borrowed
 
-        def decide(self, embeddings, batch):
-            import torch
+        def chosen(self, batch):
+            return torch.arange(batch.width).expand_as(batch.ids) < 2
 
-            chosen = torch.zeros(batch.ids.shape, dtype=torch.bool)
-            chosen[:, :2] = True
-            return chosen, torch.tensor([[0.0, 1.0]]).expand(len(batch), 2)
+        def logits(self, batch):
+            return torch.tensor([[0.0, 1.0]]).expand(len(batch), 2)
 
-    found = test.scored(Always())
-    assert found == pytest.approx((4 / 11, 0.5, 1 / 4, 1 / 3, 2 / 7))
+    assert scored(Always(), texts) == pytest.approx((4 / 11, 0.5, 1 / 4, 1 / 3, 2 / 7))
+    with pytest.raises(InputError, match="need class numbers"):
+        texts_to_test(model, [Example("c", ("no idea",), label="good")])
 
 
 def test_rows_stand_beside_what_was_published() -> None:

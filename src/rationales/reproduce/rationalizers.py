@@ -10,22 +10,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from rationales.data.example import Example
 from rationales.errors import InputError
-from rationales.explanation.types import BoolArray, Token
-from rationales.models import Batch
 from rationales.models.packer import over_rows
 from rationales.models.rationalizer import Rationalizer
 from rationales.results import Row
-from rationales.train.labels import Task
+from rationales.train.labels import Part, Task
+from rationales.train.rationalizers.diagnostics import Texts, match, texts_of
 from rationales.train.rationalizers.game import GameConfig
 from rationales.train.rationalizers.stack import stacked
 
 
 class Scored(NamedTuple):
-    """All texts taken together: what is selected, what people marked, and their overlap."""
+    """All texts taken together: what is selected, how well it is predicted from, and how it agrees with people."""
 
     sparsity: float
     accuracy: float
@@ -34,57 +32,31 @@ class Scored(NamedTuple):
     f1: float
 
 
-class Marked:
-    """Test texts in which people marked tokens, encoded once for all models that have the same tokenizer.
+def texts_to_test(model: Rationalizer, examples: Sequence[Example]) -> Texts:
+    """Texts in which people marked tokens, encoded once for all models that have the same tokenizer.
 
     Tokens beyond the length at which the model cuts texts count neither as selected nor as marked.
     """
-
-    def __init__(self, model: Rationalizer, examples: Sequence[Example]) -> None:
-        self.batch = model.encode(examples, warn=False)
-        marks = [marked_tokens(source.example, source.tokens) for source in self.batch.sources]
-        width = self.batch.width
-        padded = np.stack([np.pad(mark, (0, width - len(mark))) for mark in marks])
-        self.marks = torch.from_numpy(padded).to(self.batch.ids.device) & self.batch.content
-        labels = [example.label for example in examples]
-        if not all(isinstance(label, int) for label in labels):
-            raise InputError("texts to measure on need class numbers as labels")
-        self.labels = torch.tensor(labels, device=self.batch.ids.device)
-
-    @property
-    def share(self) -> float:
-        """The share of the tokens that people marked."""
-        return float(self.marks.sum() / self.batch.content.sum())
-
-    @torch.no_grad()
-    def scored(self, model: Rationalizer) -> Scored:
-        """Select, predict, and compare with the tokens that people marked, summed over all texts."""
-
-        def compute(part: Batch, _rows: Tensor) -> Tensor:
-            chosen, logits = model.decide(model.embed(part), part)
-            room = torch.zeros(len(part), self.batch.width - part.width, device=logits.device)
-            return torch.cat([logits.argmax(-1, keepdim=True).float(), chosen.float(), room], 1)
-
-        with model.borrowed():
-            found = over_rows(model, self.batch, compute)
-        keep = found[:, 1:] > 0
-        both, chosen, marked = (int(some.sum()) for some in (keep & self.marks, keep, self.marks))
-        return Scored(
-            chosen / int(self.batch.content.sum()),
-            float((found[:, 0] == self.labels).float().mean()),
-            both / max(chosen, 1),
-            both / max(marked, 1),
-            2 * both / max(chosen + marked, 1),
-        )
+    labels = [example.label for example in examples]
+    if not all(isinstance(label, int) for label in labels):
+        raise InputError("texts to measure on need class numbers as labels")
+    return texts_of(model, Part(list(examples), torch.tensor(labels)))
 
 
-def marked_tokens(example: Example, tokens: Sequence[Token]) -> BoolArray:
-    """The tokens that overlap with what people marked, [T]."""
-    keep = np.zeros(len(tokens), dtype=np.bool_)
-    for segment, spans in enumerate(example.rationale or ()):
-        for start, end in spans:
-            keep |= [token.segment == segment and token.start < end and start < token.end for token in tokens]
-    return keep
+def marked_share(texts: Texts) -> float:
+    """The share of the tokens that people marked."""
+    return float(texts.marked.sum() / texts.batch.content.sum())
+
+
+@torch.no_grad()
+def scored(model: Rationalizer, texts: Texts) -> Scored:
+    """Select, predict, and compare with the tokens that people marked."""
+    with model.borrowed():
+        chosen = over_rows(model, texts.batch, lambda part, _rows: model.chosen(part), tokens=True)
+        said = over_rows(model, texts.batch, lambda part, _rows: model.logits(part)).argmax(-1)
+    found = match(texts, chosen)
+    accuracy = float((said == texts.targets).float().mean())
+    return Scored(found.sparsity, accuracy, found.precision, found.recall, found.f1)
 
 
 @dataclass(frozen=True)
@@ -122,12 +94,13 @@ def trained_and_scored(
         report(f"{method}: {done} of {updates} updates, dev accuracy {accuracy:.3f}, chosen {chosen:.3f} on average")
 
     stack.train(updates, every=every, report=progress)
-    marked = {name: Marked(stack.model, tests[name]) for name in {run.data for run in runs}}
+    first = stack.trained(0)
+    marked = {name: texts_to_test(first, tests[name]) for name in {run.data for run in runs}}
     rows = []
     for number, run in enumerate(runs):
         model, curve = stack.trained(number), stack.curves[number]
         test = marked[run.data]
-        found = test.scored(model)
+        found = scored(model, test)
         model.sampling, model.seed = "gumbel", run.config.seed
         rows.append(
             {
@@ -135,11 +108,11 @@ def trained_and_scored(
                 "data": run.data,
                 "seed": run.config.seed,
                 "perturb": run.config.perturb,
-                "marked": test.share,
+                "marked": marked_share(test),
                 "best_at": curve.updates[curve.best],
                 "dev_accuracy": curve.accuracy[curve.best],
                 **found._asdict(),
-                "by_chance": test.scored(model)._asdict(),
+                "by_chance": scored(model, test)._asdict(),
                 "curve": vars(curve),
             }
         )

@@ -15,10 +15,11 @@ from rationales.data import Dataset, load
 from rationales.errors import InputError
 from rationales.models.loading import checked_device
 from rationales.models.rationalizer import Rationalizer
-from rationales.reproduce.rationalizers import Marked, rows_beside
+from rationales.reproduce.rationalizers import marked_share, rows_beside, scored, texts_to_test
 from rationales.reproduce.tables import Found, Options, Table, tables
 from rationales.results import Row
 from rationales.train.rationalizers import rationalizers, train
+from rationales.train.rationalizers.diagnostics import Texts
 
 PARTS = ("multirc", "fever")
 METHODS = {"RNP": "rnp", "VER": "ver"}
@@ -45,7 +46,7 @@ def compute(part: str, options: Options, report: Callable[[str], None]) -> Found
     test = list(load(part, split="test", data_dir=options.data_dir or None))
     device = checked_device(options.device or None)
     models = Path(options.out) / "ver-table3" / f"{part}-models"  # a run that was stopped goes on from there
-    marked: Marked | None = None
+    texts: Texts | None = None
     found: Found = []
     for name, method in METHODS.items():
         for seed in options.seeds:
@@ -64,10 +65,11 @@ def compute(part: str, options: Options, report: Callable[[str], None]) -> Found
                 overwrite=options.overwrite,
             )
             model = Rationalizer.from_pretrained(train(method, config, training, dev), device=device)
-            marked = marked or Marked(model, test)
-            scored = marked.scored(model)
-            report(f"{part}: {name}, seed {seed}: {scored}")
-            found.append({"name": name, "data": part, "seed": seed, "marked": marked.share, **scored._asdict()})
+            texts = texts or texts_to_test(model, test)
+            reached = scored(model, texts)
+            report(f"{part}: {name}, seed {seed}: {reached}")
+            share = marked_share(texts)
+            found.append({"name": name, "data": part, "seed": seed, "marked": share, **reached._asdict()})
     shutil.rmtree(models)
     return found
 

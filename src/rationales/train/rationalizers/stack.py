@@ -31,7 +31,7 @@ from rationales.models.rationalizer.recurrence import has_kernels
 from rationales.models.rationalizer.words import SPECIAL
 from rationales.train.labels import Part, Task
 from rationales.train.rationalizers.game import Game, GameConfig, Played, Table, placed_parameters, rationalizers
-from rationales.train.rationalizers.training import new_model, table_of
+from rationales.train.rationalizers.training import answers, new_model, table_of
 
 Weights: TypeAlias = dict[str, Tensor]
 Rows: TypeAlias = NDArray[np.int64]
@@ -307,16 +307,17 @@ class Stack:
         for start in range(0, most, size):
             part = filled[:, start : start + size]
             texts = _texts(self.dev, torch.from_numpy(part).to(self._rows.device), int(lengths[part].max()))
-            right, chosen, tokens = vmap(self._answers, randomness="different")(self._weights, *texts)
+            found = vmap(self._answers, randomness="different")(self._weights, *texts)
+            right, chosen, tokens = found.unbind(-1)
             own = weigh[:, start : start + size]
             sums += torch.stack([(right * own).sum(-1), (chosen * (own > 0)).sum(-1), (tokens * (own > 0)).sum(-1)])
         self.game.train()
         right, chosen, tokens = sums.cpu()
         return right.tolist(), (chosen / tokens).tolist()
 
-    def _answers(self, weights: Weights, *texts: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def _answers(self, weights: Weights, *texts: Tensor) -> Tensor:
         inside = {f"game.{name}": tensor for name, tensor in self._everywhere(weights).items()}
-        found: tuple[Tensor, Tensor, Tensor] = functional_call(self._asked, inside, _given(*texts), tie_weights=False)
+        found: Tensor = functional_call(self._asked, inside, _given(*texts), tie_weights=False)
         return found
 
 
@@ -327,12 +328,8 @@ class _Answering(nn.Module):
         super().__init__()
         self.game = game
 
-    def forward(self, batch: Batch, targets: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Whether each text is classified rightly, how many of its tokens are chosen, and how many there are, [B]."""
-        model = self.game.model
-        chosen, logits = model.decide(model.embed(batch), batch)
-        right = logits.argmax(-1) == targets
-        return right.float(), chosen.sum(-1).float(), batch.content.sum(-1).float()
+    def forward(self, batch: Batch, targets: Tensor) -> Tensor:
+        return answers(self.game.model, batch, targets)
 
 
 class _Stream:

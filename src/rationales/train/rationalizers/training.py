@@ -21,6 +21,7 @@ from transformers import AutoModel, PreTrainedTokenizerBase
 from rationales.data.example import Example
 from rationales.data.vectors import read_vectors
 from rationales.errors import InputError, QualityWarning
+from rationales.models import Batch
 from rationales.models.loading import load_tokenizer, loading
 from rationales.models.positions import checked_length
 from rationales.models.rationalizer import Architecture, GruEncoder, Networks, Rationalizer, TransformerEncoder
@@ -62,7 +63,9 @@ def train(
         watch = _Watch(config.sparsity)
 
         def evaluate() -> float:
-            found = gathered(accelerator, lambda rows: _answers(model, dev, rows), dev.lengths, 4 * config.batch_size)
+            found = gathered(
+                accelerator, lambda rows: answers(model, *dev.batch(rows)), dev.lengths, 4 * config.batch_size
+            )
             if not model.architecture.post_hoc:
                 watch(float(found[:, 1].sum() / found[:, 2].sum()))
             return float(found[:, 0].mean())
@@ -105,9 +108,8 @@ class Objective(nn.Module):
         return {"sparsity": float(self._share)}
 
 
-def _answers(model: Rationalizer, table: Table, rows: list[int]) -> Tensor:
-    """Whether each row is right, how many of its tokens are chosen, and how many there are, [n, 3]."""
-    batch, targets = table.batch(rows)
+def answers(model: Rationalizer, batch: Batch, targets: Tensor) -> Tensor:
+    """Whether each text is right, how many of its tokens are chosen, and how many there are, [n, 3]."""
     chosen, logits = model.decide(model.embed(batch), batch)
     right = logits.argmax(-1) == targets
     return torch.stack([right.float(), chosen.sum(-1).float(), batch.content.sum(-1).float()], 1)
