@@ -18,7 +18,7 @@ from rationales.errors import InputError
 from rationales.models.rationalizer import encoders, recurrence
 from rationales.models.rationalizer.selecting import Draw
 from rationales.train.labels import read_task
-from rationales.train.rationalizers import attention, fr, nir, ver
+from rationales.train.rationalizers import attention, fr, inter_rat, nir, ver
 from rationales.train.rationalizers import game as game_module
 from rationales.train.rationalizers import stack as stack_module
 from rationales.train.rationalizers.stack import Curve, Stack, stacked
@@ -192,10 +192,18 @@ def test_padding_and_unknown_words_say_nothing_whatever_the_encoders(task) -> No
         assert not stack._weights["networks.selector.encoder.vectors.weight"][0, :2].any()
 
 
-def test_runs_that_differ_by_their_networks_are_refused(task) -> None:
+def test_runs_that_select_afterwards_have_their_own_shares(task) -> None:
     configs = [attention.Config(Path("model"), hidden=12, vector_size=6, sparsity=share) for share in (0.1, 0.9)]
+    stack = stacked("attention", [(task, config) for config in configs])
+    assert [stack.trained(number).architecture.post_hoc for number in (0, 1)] == [0.1, 0.9]
+
+
+def test_runs_that_differ_by_their_networks_are_refused(task) -> None:
+    configs = [
+        inter_rat.Config(Path("model"), hidden=12, vector_size=6, priors=priors) for priors in ("0.5,0.5", "0.1,0.9")
+    ]
     with pytest.raises(InputError, match="the same networks"):
-        stacked("attention", [(task, config) for config in configs])
+        stacked("inter_rat", [(task, config) for config in configs])
 
 
 def test_training_goes_on_where_it_was(task) -> None:

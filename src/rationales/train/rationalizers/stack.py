@@ -12,7 +12,7 @@ import copy
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, TypeAlias
 
@@ -50,12 +50,14 @@ class Member:
     """One run: its config, and the rows of the shared tables that are its training and dev data.
 
     With `balance`, it sees as many texts of each class as there are of the rarest, others of them in each epoch.
+    `post_hoc` is the share of the tokens that is selected after a prediction: see `Architecture`.
     """
 
     config: GameConfig
     train: Rows
     dev: Rows
     balance: bool = False
+    post_hoc: float = 0.0
 
 
 @dataclass
@@ -87,7 +89,7 @@ def stacked(
     tasks = list({id(task): task for task, _ in runs}.values())
     if any(task.names != tasks[0].names for task in tasks):
         raise InputError("runs that are trained together must tell the same classes apart")
-    if any(_architecture(run) != _architecture(runs[0]) for run in runs):
+    if not all(_alike(_own_architecture(*run), _own_architecture(*runs[0])) for run in runs):
         raise InputError("runs that are trained together must have the same networks; these differ by their options")
     joined = Task(tasks[0].names, _joined([task.train for task in tasks]), _joined([task.dev for task in tasks]))
     with _own_chance(runs[0][1].seed):
@@ -103,7 +105,7 @@ def stacked(
                 (task.dev, [some.dev for some in before]),
             )
         )
-        members.append(Member(config, train, dev, balance))
+        members.append(Member(config, train, dev, balance, float(_own_architecture(task, config).get("post_hoc", 0.0))))
     tables = {
         what: table_of(model, part, what, warn=True) for what, part in (("training", joined.train), ("dev", joined.dev))
     }
@@ -201,7 +203,7 @@ class Stack:
         return Rationalizer(
             networks.eval(),
             self.model.tokenizer,
-            self.model.architecture,
+            replace(self.model.architecture, post_hoc=self.members[number].post_hoc),
             name=str(config.out),
             method=self.method,
             params=params,
@@ -374,10 +376,14 @@ def _texts(table: Table, rows: Tensor, width: int) -> tuple[Tensor, ...]:
     return (*(part[:, :width][rows] for part in (table.ids, table.keep, table.segments)), table.targets[rows])
 
 
-def _architecture(run: tuple[Task, GameConfig]) -> Mapping[str, Any]:
+def _own_architecture(task: Task, config: GameConfig) -> Mapping[str, Any]:
     """What a run's networks have of their own."""
-    task, config = run
     return config.architecture((torch.bincount(task.train.targets) / len(task.train.targets)).tolist())
+
+
+def _alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether networks are the same, whatever share is selected after their predictions."""
+    return {**one, "post_hoc": bool(one.get("post_hoc"))} == {**other, "post_hoc": bool(other.get("post_hoc"))}
 
 
 @contextmanager
