@@ -264,7 +264,7 @@ def against(model: Rationalizer, member: Member, texts: Stack) -> Stack:
     networks = model.networks.requires_grad_(True).train()
     networks.predictor.requires_grad_(False)
     start = Rationalizer(networks, model.tokenizer, replace(model.architecture, post_hoc=0.0), name=model.name)
-    return Stack("rnp", start, [member], train=texts.table, dev=texts.dev)
+    return Stack("rnp", start, [replace(member, post_hoc=0.0)], train=texts.table, dev=texts.dev)
 
 
 def _train(stack: Stack, plan: Plan, report: Callable[[int], None], what: str, tell: Tell) -> None:
