@@ -105,7 +105,7 @@ def test_data_without_rationales(call, tmp_path):
         (["--seeds", "1,1"], "seeds must be different whole numbers"),
         (["--rates", "2"], "rates are shares of the chosen tokens"),
         (["--updates", "0"], "updates must be at least 1"),
-        (["--hidden", "7"], "hidden an even number"),
+        (["--hidden", "7"], "hidden must be an even number"),
         (["--data", "nowhere.csv"], "no file or directory is at nowhere.csv"),
         (["--device", "banana"], "device 'banana' cannot be used"),
         (["--vectors", "nowhere.txt"], "nowhere.txt"),

@@ -168,7 +168,7 @@ def test_other_methods_explain_it_too(model, method):
     [
         (
             ["--method", "attention"],
-            "needs a Attentive model; Rationalizer has no readout, tap. Methods that work on it",
+            "needs an Attentive model; Rationalizer has no readout, tap. Methods that work on it",
         ),
         (["--target", "good"], "explains what it predicts and nothing else; leave out the target"),
         (["--method", "own:seed=1"], "own has no option --seed; its options: none"),

@@ -210,7 +210,7 @@ BY_ATTENTION = sorted(name for name, method in explainers.items() if method.need
         (fnet, "FNetForSequenceClassification has no attention to read"),
         (lambda: classifier("deberta"), "computes attention in its own way"),
         (lambda: classifier("bart"), "with an encoder and answers with a decoder"),
-        (lambda: BlackBox(classifier("bert")), "needs a Attentive model; BlackBox has no"),
+        (lambda: BlackBox(classifier("bert")), "needs an Attentive model; BlackBox has no"),
     ],
     ids=["fnet", "deberta", "bart", "black box"],
 )

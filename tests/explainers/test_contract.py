@@ -447,7 +447,7 @@ class TestCapabilities:
         assert isinstance(box, Model)
         batch = box.encode(tiny.singles())
         if explainers[name].needs is Attentive:
-            missing = "needs a Attentive model; BlackBox has no embed, logits_from, readout, tap"
+            missing = "needs an Attentive model; BlackBox has no embed, logits_from, readout, tap"
         elif explainers[name].needs is Model:
             identical(quick(name)(box, batch), quick(name)(model_of("bert"), batch))
             return

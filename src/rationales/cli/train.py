@@ -116,9 +116,12 @@ def _command(name: str, recipe: Recipe) -> Callable[..., None]:
         training, held_out = splits(data, dev, limit, opened)
         directory = recipe.train(config, training, held_out)
         epochs = json.loads((directory / "rationales.json").read_text(encoding="utf-8"))
-        print(f"best dev score {epochs['best_score']:.4f} in epoch {epochs['best_epoch']}", file=sys.stderr)
+        reached = f"best dev score {epochs['best_score']:.4f} in epoch {epochs['best_epoch']}"
+        print(f"{reached}, of {len(list(held_out))} dev texts", file=sys.stderr)
         print(directory)
-        print(f'try it: rationales explain --model {directory} "some text"', file=sys.stderr)
+        first = next(iter(training), None)
+        second = ' --pair "another text"' if first is not None and len(first.texts) == 2 else ""
+        print(f'try it: rationales explain --model {directory} "some text"{second}', file=sys.stderr)
 
     command.__name__, command.__doc__ = name, recipe.config.__doc__
     return command

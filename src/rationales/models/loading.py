@@ -72,6 +72,8 @@ def _check_directory(source: str) -> None:
         return
     if not path.is_dir():
         raise ValueError("it is a file; give the directory of the model")
+    if (path / "checkpoint").is_dir() and not (path / "config.json").exists():
+        raise ValueError("its training is not finished; give the same rationales train command again, it goes on there")
     if not any((path / name).exists() for name in ("config.json", "adapter_config.json")):
         raise ValueError("it holds no config.json; give a directory that save_pretrained or rationales train wrote")
     pickles = sorted(file.name for ending in ("*.bin", "*.pt", "*.pth") for file in path.glob(ending))

@@ -88,5 +88,6 @@ def demand(model: object, needs: type, purpose: str) -> None:
         wanted = {name for base in protocols for name in (*vars(base), *base.__annotations__) if name[0] != "_"}
         missing = sorted(name for name in wanted if not hasattr(model, name))
         raise MissingCapability(
-            f"{purpose} needs a {needs.__name__} model; {type(model).__name__} has no {', '.join(missing)}"
+            f"{purpose} needs {'an' if needs.__name__[0] in 'AEIOU' else 'a'} {needs.__name__} model; "
+            f"{type(model).__name__} has no {', '.join(missing)}"
         )

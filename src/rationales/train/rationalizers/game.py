@@ -96,8 +96,10 @@ class GameConfig(Settings):
         ):
             if getattr(self, name) not in known:
                 raise InputError(f"{name} must be one of {', '.join(known)}; got {getattr(self, name)!r}")
-        if self.max_length < 2 or self.hidden < 2 or self.hidden % 2:
-            raise InputError("max_length must be at least 2, and hidden an even number: it is shared by two directions")
+        if self.max_length < 2:
+            raise InputError(f"max_length must be at least 2, got {self.max_length}")
+        if self.hidden < 2 or self.hidden % 2:
+            raise InputError(f"hidden must be an even number, which two directions share; got {self.hidden}")
         for name in ("temperature", "encoder_learning_rate"):
             if not getattr(self, name) > 0:
                 raise InputError(f"{name} must be above 0, got {getattr(self, name)}")

@@ -34,6 +34,7 @@ from rationales.train.rationalizers.game import Game, GameConfig, Played, Table,
 
 log = logging.getLogger(__name__)
 
+_AT_ONCE = 256
 NOTHING, EVERYTHING = 0.005, 0.95
 """Shares of chosen dev tokens beyond which a selector has collapsed."""
 
@@ -87,7 +88,26 @@ def train(
             rate=rate,
             figures=objective.figures,
         )
+        if accelerator.is_main_process and run.finished() and not model.architecture.post_hoc:
+            _check_choice(run.out, dev, accelerator.device)
     return run.out
+
+
+def _check_choice(directory: Path, dev: Table, device: torch.device) -> None:
+    """Say so if the model that was kept chooses nothing: then its answers are guesses, whatever their score."""
+    model = Rationalizer.from_pretrained(directory, device=device)
+    chosen = 0.0
+    with torch.no_grad(), model.borrowed():
+        for start in range(0, len(dev.lengths), _AT_ONCE):
+            rows = range(start, min(start + _AT_ONCE, len(dev.lengths)))
+            chosen += float(answers(model, *dev.batch(rows))[:, 1].sum())
+    if chosen <= NOTHING * sum(dev.lengths):
+        warnings.warn(
+            "the model that was kept chooses nothing of the dev texts, so it answers all texts alike. It needs more "
+            "updates (more epochs, or a smaller batch_size), or lower sparsity_weight and continuity_weight",
+            QualityWarning,
+            stacklevel=3,
+        )
 
 
 class Objective(nn.Module):
