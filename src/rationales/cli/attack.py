@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich import box
@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rationales.cli.explain import column_flag
-from rationales.cli.fields import DataDir, built, parameter, with_fields, without_options
+from rationales.cli.fields import DataDir, OnError, Quotes, built, parameter, with_fields, without_options
 from rationales.data import Columns, load
 from rationales.errors import InputError
 from rationales.registry import options_of
@@ -55,9 +55,9 @@ def attack(
     ] = None,
     split: Annotated[str | None, typer.Option(help="Split of the data set.")] = None,
     data_dir: DataDir = None,
-    on_error: Annotated[Literal["fail", "skip"], typer.Option(help="What to do with a bad row.")] = "fail",
+    on_error: OnError = "fail",
     limit: Annotated[int | None, typer.Option(help="No more texts than this.", min=1)] = None,
-    quotes: Annotated[bool, typer.Option(help="Whether quotation marks enclose fields of CSV and TSV.")] = True,
+    quotes: Quotes = True,
     out: Annotated[Path, typer.Option(help="Directory for the results.")] = Path("attack"),
     as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
     max_length: Annotated[int | None, typer.Option(help="Cut texts to so many tokens.")] = None,

@@ -7,13 +7,13 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
 from rationales.cli.explain import column_flag
-from rationales.cli.fields import DataDir, built, parted, read_options, with_fields, without_options
+from rationales.cli.fields import DataDir, OnError, Quotes, built, parted, read_options, with_fields, without_options
 from rationales.data import Columns, load
 from rationales.errors import InputError
 
@@ -63,9 +63,9 @@ def compare(
     target: Annotated[str | None, typer.Option(help="Label or its number to explain; else the predicted one.")] = None,
     split: Annotated[str | None, typer.Option(help="Split of the data set.")] = None,
     data_dir: DataDir = None,
-    on_error: Annotated[Literal["fail", "skip"], typer.Option(help="What to do with a bad row.")] = "fail",
+    on_error: OnError = "fail",
     limit: Annotated[int | None, typer.Option(help="No more texts than this.", min=1)] = None,
-    quotes: Annotated[bool, typer.Option(help="Whether quotation marks enclose fields of CSV and TSV.")] = True,
+    quotes: Quotes = True,
     out: Annotated[Path, typer.Option(help="Directory for explanations, results and page.")] = Path("comparison"),
     page: Annotated[bool, typer.Option(help="Whether to write the page, report.html.")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,

@@ -12,14 +12,14 @@ from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from rationales.cli.explain import column_flag
-from rationales.cli.fields import DataDir, built, parameter, with_fields, without_options
+from rationales.cli.fields import DataDir, OnError, Quotes, built, parameter, with_fields, without_options
 from rationales.cli.train import splits
 from rationales.data import Columns, Dataset, Example, load
 from rationales.errors import NoSuchSplit
@@ -80,9 +80,9 @@ def diagnose(
         str | None, typer.Option(help="Data with marked words to measure on; else the test split, or the dev data.")
     ] = None,
     data_dir: DataDir = None,
-    on_error: Annotated[Literal["fail", "skip"], typer.Option(help="What to do with a bad row.")] = "fail",
+    on_error: OnError = "fail",
     limit: Annotated[int | None, typer.Option(help="No more training texts than this.", min=1)] = None,
-    quotes: Annotated[bool, typer.Option(help="Whether quotation marks enclose fields of CSV and TSV.")] = True,
+    quotes: Quotes = True,
     out: Annotated[Path, typer.Option(help="Directory for diagnosis.json and the page.")] = Path("diagnosis"),
     device: Annotated[str | None, typer.Option(help="Such as cpu or cuda:1; else the best there is.")] = None,
     objects: tuple[Any, ...] = (),

@@ -8,12 +8,21 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
-from rationales.cli.fields import DataDir, built, merged_parameters, parted, with_fields, without_options
+from rationales.cli.fields import (
+    DataDir,
+    OnError,
+    Quotes,
+    built,
+    merged_parameters,
+    parted,
+    with_fields,
+    without_options,
+)
 from rationales.data import Columns, Example, load
 from rationales.errors import InputError
 from rationales.explanation.files import check_writable
@@ -65,9 +74,9 @@ def explain(
     data: Annotated[str | None, typer.Option(help="File, directory or name of a data set to explain.")] = None,
     split: Annotated[str | None, typer.Option(help="Split of the data set.")] = None,
     data_dir: DataDir = None,
-    on_error: Annotated[Literal["fail", "skip"], typer.Option(help="What to do with a bad row.")] = "fail",
+    on_error: OnError = "fail",
     limit: Annotated[int | None, typer.Option(help="No more texts than this.")] = None,
-    quotes: Annotated[bool, typer.Option(help="Whether quotation marks enclose fields of CSV and TSV.")] = True,
+    quotes: Quotes = True,
     out: Annotated[Path | None, typer.Option(help="Save to this file: .parquet, or .jsonl.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, one object a line.")] = False,
     max_length: Annotated[int | None, typer.Option(help="Cut texts to so many tokens.")] = None,

@@ -6,7 +6,7 @@ import inspect
 import types
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import typer
 
@@ -16,6 +16,9 @@ from rationales.registry import Option, options_of
 DataDir = Annotated[
     str | None, typer.Option("--data-dir", envvar="RATIONALES_DATA", help="Directory of the named data sets.")
 ]
+
+OnError = Annotated[Literal["fail", "skip"], typer.Option(help="What to do with a bad row.")]
+Quotes = Annotated[bool, typer.Option(help="Whether quotation marks enclose fields of CSV and TSV.")]
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,12 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rationales.cli.explain import column_flag
-from rationales.cli.fields import DataDir, built, parameter, parted, with_fields
+from rationales.cli.fields import DataDir, OnError, Quotes, built, parameter, parted, with_fields
 from rationales.cli.train import splits
 from rationales.data import Columns, Dataset, load
 from rationales.errors import InputError, NoSuchSplit
@@ -57,9 +57,9 @@ def fresh(
         typer.Option(help="File of saved explanations, in place of a model; may be given again, for other splits."),
     ] = None,
     data_dir: DataDir = None,
-    on_error: Annotated[Literal["fail", "skip"], typer.Option(help="What to do with a bad row.")] = "fail",
+    on_error: OnError = "fail",
     limit: Annotated[int | None, typer.Option(help="No more training texts than this.")] = None,
-    quotes: Annotated[bool, typer.Option(help="Whether quotation marks enclose fields of CSV and TSV.")] = True,
+    quotes: Quotes = True,
     objects: tuple[Any, ...] = (),
     extra: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:

@@ -8,13 +8,13 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
 from rationales import train
 from rationales.cli.explain import column_flag
-from rationales.cli.fields import DataDir, with_fields, without_options
+from rationales.cli.fields import DataDir, OnError, Quotes, with_fields, without_options
 from rationales.data import Columns, Dataset, load
 from rationales.errors import NoSuchSplit
 
@@ -101,9 +101,9 @@ def _command(name: str, recipe: Recipe) -> Callable[..., None]:
         data: Annotated[str, typer.Option(help="File, directory or name of the data set to train on.")],
         dev: Annotated[str | None, typer.Option(help="Data to choose the best epoch by; else the dev split.")] = None,
         data_dir: DataDir = None,
-        on_error: Annotated[Literal["fail", "skip"], typer.Option(help="What to do with a bad row.")] = "fail",
+        on_error: OnError = "fail",
         limit: Annotated[int | None, typer.Option(help="No more training texts than this.")] = None,
-        quotes: Annotated[bool, typer.Option(help="Whether quotation marks enclose fields of CSV and TSV.")] = True,
+        quotes: Quotes = True,
         objects: tuple[Any, ...] = (),
     ) -> None:
         config, columns = objects

@@ -85,6 +85,14 @@ def test_the_pooled_kernel_gives_the_largest_states_and_their_gradients() -> Non
 
 
 @pytest.mark.usefixtures("kernels")
+def test_a_second_derivative_is_an_error_and_no_wrong_number() -> None:
+    given = [tensor[0].requires_grad_() for tensor in inputs()]
+    (first,) = torch.autograd.grad(recurrence.recurrence(*given, LENGTHS[0]).sum(), given[:1], create_graph=True)
+    with pytest.raises(RuntimeError, match="first derivatives only"):
+        first.square().sum().backward()
+
+
+@pytest.mark.usefixtures("kernels")
 def test_kernels_work_without_a_stack_too() -> None:
     given = [tensor[0] for tensor in (*inputs(), LENGTHS)]
     assert torch.allclose(recurrence.recurrence(*given), recurrence._loop(*given), atol=1e-6)

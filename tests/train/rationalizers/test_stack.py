@@ -18,10 +18,11 @@ from rationales.errors import InputError
 from rationales.models.rationalizer import encoders, recurrence
 from rationales.models.rationalizer.selecting import Draw
 from rationales.train.labels import read_task
-from rationales.train.rationalizers import attention, fr, inter_rat, nir, ver
+from rationales.train.rationalizers import attention, fr, inter_rat, members, nir, ver, weights
 from rationales.train.rationalizers import game as game_module
 from rationales.train.rationalizers import stack as stack_module
 from rationales.train.rationalizers.stack import Curve, Stack, stacked
+from rationales.train.rationalizers.weights import tamed
 
 CONFIG = ver.Config(
     out=Path("model"), hidden=12, vector_size=6, batch_size=4, learning_rate=0.01, dropout=0.0, perturb=0.0
@@ -103,7 +104,7 @@ def test_kernels_learn_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         (read_task(short, short, REVIEW_LABELS), replace(CONFIG, vectors=str(vectors), seed=seed)) for seed in (1, 2)
     ]
     wanted = steps(stacked("ver", runs), 1, width=8)
-    for module in (recurrence, stack_module, encoders):
+    for module in (recurrence, weights, encoders):
         monkeypatch.setattr(module, "has_kernels", lambda _device: True)
     stack = stacked("ver", runs)
     assert stack.model.networks.selector.encoder.vectors.weight.dtype == torch.float16
@@ -164,9 +165,9 @@ def table(targets: np.ndarray, lengths: np.ndarray | None = None) -> SimpleNames
 
 
 def test_a_batch_has_no_text_twice_before_an_epoch_is_over() -> None:
-    member = stack_module.Member(replace(CONFIG, batch_size=4), np.arange(10), np.arange(2))
+    member = members.Member(replace(CONFIG, batch_size=4), np.arange(10), np.arange(2))
     texts = table(targets=np.zeros(10, np.int64), lengths=np.arange(1, 11))
-    planned = stack_module._steps([stack_module._Stream(member, texts)], texts, 4, 0)
+    planned = members.steps([members.Stream(member, texts)], texts, 4, 0)
     for _ in range(20):
         assert len(set(next(planned)[1].flatten().tolist())) >= 3
 
@@ -226,8 +227,8 @@ def test_the_callers_random_numbers_are_left_alone(task) -> None:
 
 def test_balanced_runs_see_as_many_texts_of_each_class() -> None:
     targets = np.array([0, 0, 0, 0, 0, 0, 1, 1])
-    member = stack_module.Member(CONFIG, np.arange(8), np.arange(2), balance=True)
-    stream = stack_module._Stream(member, table(targets=targets))
+    member = members.Member(CONFIG, np.arange(8), np.arange(2), balance=True)
+    stream = members.Stream(member, table(targets=targets))
     epochs = [stream.take(4) for _ in range(20)]
     assert all(sorted(targets[rows]) == [0, 0, 1, 1] for rows in epochs)
     assert set(np.concatenate(epochs)) == set(range(8))
@@ -235,9 +236,9 @@ def test_balanced_runs_see_as_many_texts_of_each_class() -> None:
 
 def test_batches_of_a_step_are_of_like_length() -> None:
     lengths = np.arange(1, 401)
-    member = stack_module.Member(replace(CONFIG, batch_size=4), np.arange(400), np.arange(2))
+    member = members.Member(replace(CONFIG, batch_size=4), np.arange(400), np.arange(2))
     texts = table(targets=np.zeros(400, np.int64), lengths=lengths)
-    planned = stack_module._steps([stack_module._Stream(member, texts)], texts, 4, 0)
+    planned = members.steps([members.Stream(member, texts)], texts, 4, 0)
     for _ in range(40):
         width, rows = next(planned)
         own = lengths[rows.numpy()]
@@ -273,7 +274,7 @@ def test_the_best_evaluation_is_near_the_wanted_share() -> None:
 
 def test_a_gradient_that_is_no_number_changes_nothing() -> None:
     gradient = torch.tensor([[3.0, 4.0], [float("nan"), 1.0], [float("inf"), 0.0]])
-    assert stack_module._tamed(gradient, 0.0).tolist() == [[3.0, 4.0], [0.0, 0.0], [0.0, 0.0]]
-    clipped = stack_module._tamed(gradient, 1.0)
+    assert tamed(gradient, 0.0).tolist() == [[3.0, 4.0], [0.0, 0.0], [0.0, 0.0]]
+    clipped = tamed(gradient, 1.0)
     assert clipped[0].tolist() == pytest.approx([0.6, 0.8])
     assert not clipped[1:].any()

@@ -110,11 +110,3 @@ class _RecurrenceBackward(Stackable):
         found = run_backward(*(flat(tensor, len(lead)) for tensor in tensors), pooled=pooled)
         by_gates, by_weight, by_bias = (unflat(tensor, lead) for tensor in found)
         return by_gates, by_weight, by_bias
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:  # noqa: ARG004
-        ctx.mark_non_differentiable(*output)
-
-    @staticmethod
-    def backward(ctx: Any, *_grads: Tensor) -> None:
-        raise NotImplementedError("the kernels give first derivatives only")

@@ -63,11 +63,3 @@ class _ScoresBackward(Stackable):
         given = [flat(tensor, len(lead)) for tensor in (by_logits, states, params, seed)]
         by_states, by_params = run_backward(*given, real=real, dropout=dropout)
         return unflat(by_states, lead), unflat(by_params, lead)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:  # noqa: ARG004
-        ctx.mark_non_differentiable(*output)
-
-    @staticmethod
-    def backward(ctx: Any, *_grads: Tensor) -> None:
-        raise NotImplementedError("the kernels give first derivatives only")

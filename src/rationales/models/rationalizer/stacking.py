@@ -19,6 +19,15 @@ class Stackable(Function):
     the stacked dimension is brought to the front of all tensors, and the function called once.
     """
 
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        """Nothing is kept for a way back, unless a subclass has one."""
+
+    @staticmethod
+    def backward(*_given: Any) -> Any:
+        """Without one, an error instead of a wrong number."""
+        raise RuntimeError("the kernels have first derivatives only")
+
     @classmethod
     def vmap(cls, info: Any, dims: Dims, *given: Any) -> tuple[Any, Any]:
         """The rule for stacking."""

@@ -39,8 +39,6 @@ class Config(GameConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.attack_weight < 0:
-            raise InputError(f"attack_weight cannot be negative, got {self.attack_weight}")
         if self.instruction not in get_args(Instruction):
             raise InputError(f"instruction must be hinge or uniform, got {self.instruction!r}")
 

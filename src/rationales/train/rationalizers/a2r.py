@@ -21,7 +21,6 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from rationales.errors import InputError
 from rationales.models.rationalizer import Draw, Rationalizer
 from rationales.registry import option
 from rationales.train.rationalizers.game import Game, GameConfig, Table, View, another, rationalizers
@@ -33,11 +32,6 @@ class Config(GameConfig):
 
     soft_weight: float = option(1.0, "Weight of the second predictor's cross-entropy.")
     gap_weight: float = option(1.0, "Weight of the divergence between the two predictors.")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.soft_weight < 0 or self.gap_weight < 0:
-            raise InputError(f"soft_weight and gap_weight cannot be negative: {self.soft_weight}, {self.gap_weight}")
 
 
 @rationalizers("a2r")

@@ -35,8 +35,6 @@ class Config(GameConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.necessity_weight < 0:
-            raise InputError(f"necessity_weight cannot be negative, got {self.necessity_weight}")
         if self.removals < 1:
             raise InputError(f"removals must be at least 1, got {self.removals}")
 

@@ -33,8 +33,9 @@ from rationales.train.rationalizers.diagnostics import (
     texts_of,
     with_marks,
 )
+from rationales.train.rationalizers.members import Member
 from rationales.train.rationalizers.random_selection import drawn_by_chance
-from rationales.train.rationalizers.stack import Member, Stack, stacked
+from rationales.train.rationalizers.stack import Stack, stacked
 
 Measures: TypeAlias = dict[str, float]
 Tell: TypeAlias = Callable[[str, int], None]

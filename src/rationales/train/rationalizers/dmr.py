@@ -38,10 +38,6 @@ class Config(GameConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.output_weight < 0 or self.feature_weight < 0:
-            raise InputError(
-                f"output_weight and feature_weight cannot be negative: {self.output_weight}, {self.feature_weight}"
-            )
         if self.guide_temperature <= 0 or self.moments < 1:
             raise InputError(
                 f"guide_temperature must be above 0 and moments at least 1: {self.guide_temperature}, {self.moments}"

@@ -79,9 +79,9 @@ class GameConfig(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("sparsity_weight", "continuity_weight", "label_weight"):
-            if not 0 <= getattr(self, name) < float("inf"):
-                raise InputError(f"{name} must be a number from 0 up, got {getattr(self, name)}")
+        for name, value in vars(self).items():  # those of variants too
+            if name.endswith("_weight") and not 0 <= value < float("inf"):
+                raise InputError(f"{name} cannot be negative or infinite, got {value}")
         if self.vector_size < 1:
             raise InputError(f"vector_size must be at least 1, got {self.vector_size}")
         for name, low, high in (("sparsity", 0.0, 1.0), ("perturb", 0.0, 1.0), ("dropout", 0.0, 1.0)):

@@ -23,7 +23,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from rationales.errors import InputError
 from rationales.models import Batch
 from rationales.models.rationalizer import Draw, Predictor, Rationalizer
 from rationales.registry import option
@@ -38,11 +37,6 @@ class Config(GameConfig):
     """Select tokens and predict from those alone, equally well in every environment (InvRat)."""
 
     invariance_weight: float = option(1.0, "Weight of how much better one predicts who knows the environment.")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.invariance_weight < 0:
-            raise InputError(f"invariance_weight cannot be negative, got {self.invariance_weight}")
 
 
 class Aware(nn.Module):

@@ -9,55 +9,31 @@ differ in their seeds and data, in the numbers of their configs (`Game.numbers`)
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.func import functional_call, grad_and_value, vmap
-from torch.nn.functional import pad
 
 from rationales.errors import InputError, ModelError
 from rationales.models import Batch
 from rationales.models.rationalizer import Rationalizer
-from rationales.models.rationalizer.encoders import BiGru, GruEncoder, TransformerEncoder
-from rationales.models.rationalizer.recurrence import has_kernels
-from rationales.models.rationalizer.words import SPECIAL
+from rationales.models.rationalizer.encoders import BiGru, TransformerEncoder
 from rationales.train.labels import Part, Task
 from rationales.train.rationalizers.game import Game, GameConfig, Played, Table, placed_parameters, rationalizers
+from rationales.train.rationalizers.members import Member, Rows, Stream, steps
 from rationales.train.rationalizers.training import answers, new_model, table_of
+from rationales.train.rationalizers.weights import Weights, compact_words, frozen, new_weights, own_chance, tamed
 
-Weights: TypeAlias = dict[str, Tensor]
-Rows: TypeAlias = NDArray[np.int64]
-
-_ROUND = 20
-"""Steps that are planned together: their texts are sorted by length, so that a batch has little padding."""
-_WIDTHS = 32
-"""Batches are as wide as a multiple of this."""
 _BETAS, _EPSILON = (0.9, 0.999), 1e-8
 _SCALE = 1024.0
 """Times the loss, so that gradients of half precision do not vanish."""
-
-
-@dataclass(frozen=True)
-class Member:
-    """One run: its config, and the rows of the shared tables that are its training and dev data.
-
-    With `balance`, it sees as many texts of each class as there are of the rarest, others of them in each epoch.
-    `post_hoc` is the share of the tokens that is selected after a prediction: see `Architecture`.
-    """
-
-    config: GameConfig
-    train: Rows
-    dev: Rows
-    balance: bool = False
-    post_hoc: float = 0.0
 
 
 @dataclass
@@ -92,7 +68,7 @@ def stacked(
     if not all(_alike(_own_architecture(*run), _own_architecture(*runs[0])) for run in runs):
         raise InputError("runs that are trained together must have the same networks; these differ by their options")
     joined = Task(tasks[0].names, _joined([task.train for task in tasks]), _joined([task.dev for task in tasks]))
-    with _own_chance(runs[0][1].seed):
+    with own_chance(runs[0][1].seed):
         model = new_model(method, runs[0][1], joined)
     model.networks.to(device)
     members = []
@@ -134,9 +110,9 @@ class Stack:
         self.config = next((config for config in configs if config.perturb), configs[0])
         self._template = model.networks
         self.model = copy.copy(model)
-        self.model.networks = copy.deepcopy(model.networks, _frozen(model.networks))
-        _compact_words(self.model.networks)
-        with _own_chance(configs[0].seed):
+        self.model.networks = copy.deepcopy(model.networks, frozen(model.networks))
+        compact_words(self.model.networks)
+        with own_chance(configs[0].seed):
             self.game: Game = rationalizers[method](self.model, train, self.config).to(model.device)
         for module in self.game.modules():
             if isinstance(module, TransformerEncoder):
@@ -147,7 +123,7 @@ class Stack:
 
         names = {id(parameter): name for name, parameter in self.game.named_parameters() if parameter.requires_grad}
         self._places = {place: names[id(some)] for place, some in placed_parameters(self.game) if id(some) in names}
-        drawn = [_new_weights(self.game, config.seed) for config in configs]
+        drawn = [new_weights(self.game, config.seed) for config in configs]
         self._shapes = {name: value.shape for name, value in drawn[0].items()}
         self._flat = torch.stack([torch.cat([value.flatten() for value in some.values()]) for some in drawn])
         self._best, self._moments = self._flat.clone(), (torch.zeros_like(self._flat), torch.zeros_like(self._flat))
@@ -161,16 +137,14 @@ class Stack:
         self._pool = torch.cuda.graph_pool_handle() if model.device.type == "cuda" else None
         self._done = 0
         self._seed = int(np.random.SeedSequence([config.seed for config in configs]).generate_state(1)[0])
-        self._planned = _steps(
-            [_Stream(member, train) for member in members], train, self.config.batch_size, self._seed
-        )
+        self._planned = steps([Stream(member, train) for member in members], train, self.config.batch_size, self._seed)
 
     def train(self, updates: int, *, every: int, report: Callable[[int], None] | None = None) -> None:
         """Take so many steps more; after `every` of them measure on dev, keep the best weights, and report."""
         if updates < 1 or every < 1:
             raise InputError(f"updates and every must be at least 1, got {updates} and {every}")
         since, last = 0, self._done + updates
-        with _own_chance(self._seed + self._done), _in_memory(len(self.members)):
+        with own_chance(self._seed + self._done), _in_memory(len(self.members)):
             for width, rows in islice(self._planned, updates):
                 self._rows.copy_(rows)
                 self._step(width)
@@ -192,7 +166,7 @@ class Stack:
     def _model(self, flat: Tensor, number: int) -> Rationalizer:
         """A run with its own of all runs' weights [R, P]; what it did not train is as it was given."""
         config, weights = self.members[number].config, self._named(flat)
-        networks = copy.deepcopy(self._template, _frozen(self._template))
+        networks = copy.deepcopy(self._template, frozen(self._template))
         for name, parameter in networks.named_parameters():
             if f"networks.{name}" in weights:
                 parameter.data = weights[f"networks.{name}"][number].clone()
@@ -215,7 +189,7 @@ class Stack:
         for member in self.members:
             key = member.train.tobytes()
             if key not in found:
-                with _own_chance(0):
+                with own_chance(0):
                     game = rationalizers[self.method](self.model, self.table.part(member.train), self.config)
                 found[key] = dict(game.to(self.model.device).named_buffers())
         own = [found[member.train.tobytes()] for member in self.members]
@@ -265,7 +239,7 @@ class Stack:
             self._weights, self._numbers, *_texts(self.table, self._rows, width)
         )
         gradient = torch.cat([gradients[name].flatten(1) for name in self._weights], 1) / _SCALE
-        self._descend(_tamed(gradient, self.config.clip))
+        self._descend(tamed(gradient, self.config.clip))
         self._told += torch.stack([loss / _SCALE, share])
 
     def _loss(self, weights: Weights, numbers: Weights, *texts: Tensor) -> tuple[Tensor, Tensor]:
@@ -334,43 +308,6 @@ class _Answering(nn.Module):
         return answers(self.game.model, batch, targets)
 
 
-class _Stream:
-    """The rows of a run's training data in random order, epoch after epoch."""
-
-    def __init__(self, member: Member, table: Table) -> None:
-        self._rng = np.random.default_rng(member.config.seed)
-        own = table.targets.cpu().numpy()[member.train]
-        groups = [member.train[own == label] for label in np.unique(own)] if member.balance else [member.train]
-        self._groups, self._each = groups, min(len(group) for group in groups)
-        self.epoch = self._each * len(groups)
-        self._left: Rows = np.empty(0, np.int64)
-
-    def take(self, size: int) -> Rows:
-        """The next rows."""
-        while len(self._left) < size:
-            epoch = np.concatenate([self._rng.permutation(group)[: self._each] for group in self._groups])
-            self._left = np.concatenate([self._left, self._rng.permutation(epoch)])
-        taken, self._left = self._left[:size], self._left[size:]
-        return taken
-
-
-def _steps(streams: Sequence[_Stream], table: Table, size: int, seed: int) -> Iterator[tuple[int, Tensor]]:
-    """The width of each step, and its rows [R, B], the longest texts first; without end.
-
-    Some steps are planned together: a run's texts for them are sorted by length and cut into batches, so that in a step
-    all texts of all runs are of like length. They are not more than an epoch has: else copies of a text would meet.
-    """
-    rng, lengths = np.random.default_rng(seed), np.asarray(table.lengths)
-    number = max(1, min(_ROUND, min(stream.epoch for stream in streams) // size))
-    while True:
-        taken = np.stack([stream.take(number * size) for stream in streams])
-        order = np.argsort(-lengths[taken], axis=1, kind="stable")
-        rows = np.take_along_axis(taken, order, 1).reshape(len(streams), number, size)
-        for step in rng.permutation(number):
-            longest = int(lengths[rows[:, step]].max())
-            yield math.ceil(longest / _WIDTHS) * _WIDTHS, torch.from_numpy(np.ascontiguousarray(rows[:, step]))
-
-
 def _texts(table: Table, rows: Tensor, width: int) -> tuple[Tensor, ...]:
     """Ids, keep and segments [R, B, width], and classes [R, B], of rows [R, B]."""
     return (*(part[:, :width][rows] for part in (table.ids, table.keep, table.segments)), table.targets[rows])
@@ -384,14 +321,6 @@ def _own_architecture(task: Task, config: GameConfig) -> Mapping[str, Any]:
 def _alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Whether networks are the same, whatever share is selected after their predictions."""
     return {**one, "post_hoc": bool(one.get("post_hoc"))} == {**other, "post_hoc": bool(other.get("post_hoc"))}
-
-
-@contextmanager
-def _own_chance(seed: int) -> Iterator[None]:
-    """Random numbers from the seed inside the block; the caller's go on after it."""
-    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
-        torch.manual_seed(seed)
-        yield
 
 
 @contextmanager
@@ -428,37 +357,3 @@ def _check_alike(configs: Sequence[GameConfig], numbers: Sequence[str]) -> None:
             raise InputError(f"runs that are trained together must have the same {name}")
     if configs[0].weight_decay or configs[0].warmup or configs[0].decay:
         raise InputError("runs that are trained together keep their learning rate, and their weights do not decay")
-
-
-def _new_weights(game: Game, seed: int) -> Weights:
-    """All that learns, drawn anew from the seed."""
-    with _own_chance(seed), torch.no_grad():
-        for module in game.modules():
-            if any(parameter.requires_grad for parameter in module.parameters(recurse=False)):
-                module.reset_parameters()  # type: ignore[operator]
-        for module in game.modules():
-            if isinstance(module, GruEncoder) and module.vectors.weight.requires_grad:
-                module.vectors.weight[: len(SPECIAL)] = 0.0
-        return {name: value.detach().clone() for name, value in game.named_parameters() if value.requires_grad}
-
-
-def _frozen(module: nn.Module) -> dict[int, nn.Parameter]:
-    """What a copy shares with the original."""
-    return {id(parameter): parameter for parameter in module.parameters() if not parameter.requires_grad}
-
-
-def _compact_words(networks: nn.Module) -> None:
-    """Where there are kernels, have frozen word vectors as these want them: of half precision, and a round size."""
-    for module in networks.modules():
-        if isinstance(module, GruEncoder) and not module.vectors.weight.requires_grad:
-            weight = module.vectors.weight
-            if has_kernels(weight.device) and weight.dtype != torch.float16:
-                compact = pad(weight, (0, -weight.shape[1] % 8)).half()
-                module.vectors.weight = nn.Parameter(compact, requires_grad=False)
-
-
-def _tamed(gradient: Tensor, clip: float) -> Tensor:
-    """The gradient of each run, [R, P], not longer than `clip` (0: any); zero where it is no number."""
-    norm = gradient.norm(dim=1, keepdim=True)
-    gradient = torch.where(norm.isfinite(), gradient, 0.0)
-    return gradient * (clip / norm.nan_to_num(0.0, 0.0)).clamp(max=1.0) if clip else gradient

@@ -33,10 +33,8 @@ class Config(GameConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.complement_weight < 0 or self.margin < 0:
-            raise InputError(
-                f"complement_weight and margin cannot be negative: {self.complement_weight}, {self.margin}"
-            )
+        if self.margin < 0:
+            raise InputError(f"margin cannot be negative, got {self.margin}")
 
 
 @rationalizers("three_player")
