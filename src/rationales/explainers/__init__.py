@@ -1,9 +1,12 @@
-"""Methods that score tokens, one file each, in the registry `explainers`; and `Own`, which asks the model itself."""
+"""Methods, one file each: those that score tokens are in the registry `explainers`, those that link the tokens of two
+texts in `aligners`; and `Own` asks the model itself."""
 
+from rationales.explainers.alignment import Aligner
+from rationales.explainers.arec import Arec
 from rationales.explainers.attention import Attention
 from rationales.explainers.attention_rollout import AttentionRollout
 from rationales.explainers.backselect import BackSelect
-from rationales.explainers.base import AnyExplainer, Attribution, Explainer, explainers
+from rationales.explainers.base import AnyExplainer, Attribution, Explainer, Links, aligners, explainers
 from rationales.explainers.deeplift import DeepLift
 from rationales.explainers.gradient import Gradient
 from rationales.explainers.input_x_gradient import InputXGradient
@@ -18,7 +21,9 @@ from rationales.explainers.smoothgrad import SmoothGrad
 
 __all__ = [
     "OWN",
+    "Aligner",
     "AnyExplainer",
+    "Arec",
     "Attention",
     "AttentionRollout",
     "Attribution",
@@ -31,10 +36,12 @@ __all__ = [
     "KernelShap",
     "LeaveOneOut",
     "Lime",
+    "Links",
     "Own",
     "Random",
     "ScaledAttention",
     "SmoothGrad",
+    "aligners",
     "default_method",
     "explainers",
     "method_named",

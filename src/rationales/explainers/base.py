@@ -12,18 +12,26 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, get_args, get_origin
+from itertools import chain
+from typing import ClassVar, Generic, Literal, TypeVar, get_args, get_origin
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from rationales import __version__
 from rationales.errors import InputError, MissingCapability, QualityWarning
-from rationales.explanation import Explanation, Explanations, Provenance, Scores, Target
+from rationales.explanation import Alignment, Explanation, Explanations, Provenance, Scores, Target
+from rationales.explanation.types import Body
 from rationales.models import Batch, Model, demand, pick, predict, predicted, resolve_targets
 from rationales.registry import Registry, options_of
 
 explainers: Registry[type[Explainer]] = Registry("explainer", plugins="rationales.explainers")
+
+aligners: Registry[type[PostHoc[Links]]] = Registry("method for pairs", plugins="rationales.aligners")
+"""Methods that link the tokens of two texts."""
+
+F = TypeVar("F")
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +40,15 @@ class Attribution:
 
     values: Tensor
     standard_error: Tensor | None = None
+    checks: Mapping[str, Tensor] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Links:
+    """Weights of the links between two texts' tokens, [B, P, H]; which are kept, [B, P, H]; and checks, [B] each."""
+
+    weights: Tensor
+    keep: Tensor | None = None
     checks: Mapping[str, Tensor] = field(default_factory=dict)
 
 
@@ -57,7 +74,8 @@ class AnyExplainer(ABC):
     @property
     def name(self) -> str:
         """The name in the registry, or that of the class."""
-        return next((name for name, cls in explainers.items() if cls is type(self)), type(self).__name__)
+        known = chain(explainers.items(), aligners.items())
+        return next((name for name, cls in known if cls is type(self)), type(self).__name__)
 
     def __call__(
         self, model: Model, batch: Batch, targets: int | str | Sequence[int] | Tensor | None = None
@@ -78,23 +96,39 @@ class AnyExplainer(ABC):
         """What a call returns."""
 
 
-class Explainer(AnyExplainer):
-    """A method that scores tokens.
+class PostHoc(AnyExplainer, Generic[F]):
+    """A method that looks at a model from outside.
 
-    A subclass gives the scores in `attribute`. Calling it borrows the model and chooses the target: the predicted class
-    unless told otherwise.
+    Calling it borrows the model and chooses the target: the predicted class unless told otherwise. A subclass says what
+    it finds of a batch whose rows the model all answered with numbers, and how that becomes bodies of explanations.
     """
 
     @abstractmethod
-    def attribute(self, model: Model, batch: Batch, targets: Tensor) -> Tensor | Attribution:
-        """Scores [B, T] of the batch's tokens for the outputs `targets` [B]. The model is frozen and in eval mode."""
+    def _found(self, model: Model, batch: Batch, targets: Tensor) -> F:
+        """What there is to say of the outputs `targets` [B]."""
+
+    @abstractmethod
+    def _nothing(self, batch: Batch) -> F:
+        """What there is to say of texts that the model did not answer."""
+
+    @abstractmethod
+    def _spread(self, found: F, rows: Tensor, batch: Batch) -> F:
+        """What was found of some rows, in its place among those of the batch."""
+
+    @abstractmethod
+    def _bodies(self, batch: Batch, found: F) -> Sequence[tuple[Body, Mapping[str, float]]]:
+        """The body and the checks of each row."""
+
+    def _check(self, model: Model, batch: Batch) -> None:
+        """Refuse what cannot be explained."""
+        demand(model, self.needs, self.name)
+        if len(batch.sources) != len(batch):
+            raise InputError("this batch does not know its texts; explain a batch made by model.encode")
 
     def _explained(
         self, model: Model, batch: Batch, targets: int | str | Sequence[int] | Tensor | None
     ) -> Explanations:
-        demand(model, self.needs, self.name)
-        if len(batch.sources) != len(batch):
-            raise InputError("this batch does not know its texts; explain a batch made by model.encode")
+        self._check(model, batch)
         with torch.inference_mode(False), model.borrowed():  # a caller's inference mode would forbid gradients
             with torch.no_grad():
                 logits = predict(model, batch)
@@ -103,62 +137,99 @@ class Explainer(AnyExplainer):
             scores = pick(probabilities, chosen)
             answered = probabilities.isfinite().all(-1)
             with predicted(model, batch, logits):
-                found = self._attributed(model, batch, chosen, answered)
-        _warn_of_gaps(self.name, model, batch, answered, found)
+                found = self._of_answered(model, batch, chosen, answered)
+        bodies = self._bodies(batch, found)
+        _warn_of_gaps(self.name, model, batch, answered, bodies)
         if targets is None:
             chosen = chosen.masked_fill(~answered, -1)  # nothing is predicted, and not the first class
-        return self._packed(model, batch, chosen, scores, found)
+        return self._packed(model, batch, chosen, scores, bodies)
 
-    def _attributed(self, model: Model, batch: Batch, targets: Tensor, answered: Tensor) -> Attribution:
-        """What `attribute` says of the texts that the model answered with numbers; NaN for the others."""
+    def _of_answered(self, model: Model, batch: Batch, targets: Tensor, answered: Tensor) -> F:
+        """What is found of the texts that the model answered with numbers, and nothing of the others."""
         rows = torch.nonzero(answered).flatten()
         if not len(rows):
-            return Attribution(torch.full(batch.ids.shape, torch.nan))
+            return self._nothing(batch)
         if len(rows) < len(batch):
             sources = tuple(batch.sources[row] for row in rows.tolist())
             part = dataclasses.replace(batch.take(rows), sources=sources)
-            return _spread(self._attributed(model, part, targets[rows], answered[rows]), rows, len(batch))
-        result = self.attribute(model, batch, targets)
-        return result if isinstance(result, Attribution) else Attribution(result)
+            return self._spread(self._of_answered(model, part, targets[rows], answered[rows]), rows, batch)
+        return self._found(model, batch, targets)
 
-    def _packed(self, model: Model, batch: Batch, targets: Tensor, scores: Tensor, found: Attribution) -> Explanations:
+    def _packed(
+        self,
+        model: Model,
+        batch: Batch,
+        targets: Tensor,
+        scores: Tensor,
+        bodies: Sequence[tuple[Body, Mapping[str, float]]],
+    ) -> Explanations:
         params = dataclasses.asdict(self)  # type: ignore[call-overload]
         seed = params.get("seed")
         provenance = Provenance(self.name, params, model.name, seed if isinstance(seed, int) else None, __version__)
-        values = batch.unpadded(found.values)
-        errors = None if found.standard_error is None else batch.unpadded(found.standard_error)
-        checks = {name: check.detach().cpu().double().tolist() for name, check in found.checks.items()}
         return Explanations(
             Explanation(
                 source.example.id,
                 source.example.texts,
                 source.tokens,
                 Target(index, model.labels[index] if index >= 0 else "", score),
-                Scores(values[row], None if errors is None else errors[row]),
+                body,
                 provenance,
-                {name: check[row] for name, check in checks.items()},
+                checks,
             )
-            for row, (source, index, score) in enumerate(
-                zip(batch.sources, targets.tolist(), scores.double().tolist(), strict=True)
+            for source, index, score, (body, checks) in zip(
+                batch.sources, targets.tolist(), scores.double().tolist(), bodies, strict=True
             )
         )
 
 
-def _spread(found: Attribution, rows: Tensor, size: int) -> Attribution:
+class Explainer(PostHoc[Attribution]):
+    """A method that scores tokens. A subclass gives the scores in `attribute`."""
+
+    @abstractmethod
+    def attribute(self, model: Model, batch: Batch, targets: Tensor) -> Tensor | Attribution:
+        """Scores [B, T] of the batch's tokens for the outputs `targets` [B]. The model is frozen and in eval mode."""
+
+    def _found(self, model: Model, batch: Batch, targets: Tensor) -> Attribution:
+        result = self.attribute(model, batch, targets)
+        return result if isinstance(result, Attribution) else Attribution(result)
+
+    def _nothing(self, batch: Batch) -> Attribution:
+        return Attribution(torch.full(batch.ids.shape, torch.nan))
+
+    def _spread(self, found: Attribution, rows: Tensor, batch: Batch) -> Attribution:
+        error = None if found.standard_error is None else spread(found.standard_error, rows, len(batch))
+        checks = {name: spread(check, rows, len(batch)) for name, check in found.checks.items()}
+        return Attribution(spread(found.values, rows, len(batch)), error, checks)
+
+    def _bodies(self, batch: Batch, found: Attribution) -> list[tuple[Scores, Mapping[str, float]]]:
+        values = batch.unpadded(found.values)
+        errors = [None] * len(batch) if found.standard_error is None else batch.unpadded(found.standard_error)
+        bodies = [Scores(own, error) for own, error in zip(values, errors, strict=True)]
+        return list(zip(bodies, row_by_row(found.checks, len(batch)), strict=True))
+
+
+def spread(values: Tensor, rows: Tensor, size: int) -> Tensor:
     """What was found of some rows in its place among `size` of them, NaN elsewhere."""
-
-    def spread(values: Tensor) -> Tensor:
-        wide = torch.full((size, *values.shape[1:]), torch.nan, device=values.device, dtype=torch.float64)
-        wide[rows.to(values.device)] = values.detach().double()
-        return wide
-
-    error = None if found.standard_error is None else spread(found.standard_error)
-    return Attribution(spread(found.values), error, {name: spread(check) for name, check in found.checks.items()})
+    wide = torch.full((size, *values.shape[1:]), torch.nan, device=values.device, dtype=torch.float64)
+    wide[rows.to(values.device)] = values.detach().double()
+    return wide
 
 
-def _warn_of_gaps(method: str, model: Model, batch: Batch, answered: Tensor, found: Attribution) -> None:
+def row_by_row(checks: Mapping[str, Tensor], size: int) -> list[dict[str, float]]:
+    """Checks of a batch, [B] each, as those of its rows."""
+    lists = {name: check.detach().cpu().double().tolist() for name, check in checks.items()}
+    return [{name: values[row] for name, values in lists.items()} for row in range(size)]
+
+
+def _warn_of_gaps(
+    method: str,
+    model: Model,
+    batch: Batch,
+    answered: Tensor,
+    bodies: Sequence[tuple[Body, Mapping[str, float]]],
+) -> None:
     """Say of which texts there are no finite scores, and whether that is the model's fault."""
-    finite = (found.values.detach().cpu().isfinite() | ~batch.keep.cpu()).all(-1)
+    finite = torch.tensor([_is_finite(body) for body, _ in bodies])
     silent, undefined = ~answered.cpu(), answered.cpu() & ~finite
     if silent.any():
         warnings.warn(
@@ -171,6 +242,13 @@ def _warn_of_gaps(method: str, model: Model, batch: Batch, answered: Tensor, fou
         warnings.warn(
             f"{method}: not all scores of {_named(batch, undefined)} are finite", QualityWarning, stacklevel=4
         )
+
+
+def _is_finite(body: Body) -> bool:
+    match body:
+        case Scores(values=numbers) | Alignment(weights=numbers):
+            return bool(np.isfinite(numbers).all())
+    return True
 
 
 def _named(batch: Batch, which: Tensor) -> str:

@@ -9,7 +9,7 @@ from typing import ClassVar
 from torch import Tensor
 
 from rationales.errors import InputError, MissingCapability
-from rationales.explainers.base import AnyExplainer, explainers
+from rationales.explainers.base import AnyExplainer, aligners, explainers
 from rationales.explanation import Explanations
 from rationales.models import Batch, Model, SelfExplaining
 
@@ -42,8 +42,10 @@ class Own(AnyExplainer):
 
 
 def method_named(name: str) -> type[AnyExplainer]:
-    """A method of the registry, or `own`."""
-    return Own if name == OWN else explainers[name]
+    """A method of the registries, or `own`."""
+    if name == OWN:
+        return Own
+    return aligners[name] if name in aligners else explainers[name]
 
 
 def default_method(model: Model) -> str:

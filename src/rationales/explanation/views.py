@@ -89,6 +89,21 @@ def _overlaps(tokens: Sequence[Token], groups: Sequence[Token]) -> Overlaps:
     return found[:, 0], found[:, 1]
 
 
+def word_numbers(tokens: Sequence[Token], texts: Sequence[str], segment: int) -> list[int]:
+    """Which word of a text each of its tokens belongs to: the first of which it covers a part, or that before it.
+
+    >>> word_numbers([Token("so", 0, 0, 2), Token("go", 0, 3, 5), Token("od", 0, 5, 7)], ["so good"], 0)
+    [0, 1, 1]
+    """
+    own = [token for token in tokens if token.segment == segment]
+    groups = [Token("", segment, start, end) for start, end in word_spans(texts[segment])]
+    covered = dict(zip(*(side[::-1].tolist() for side in _overlaps(own, groups)), strict=True))
+    numbers: list[int] = []
+    for place in range(len(own)):
+        numbers.append(covered.get(place, numbers[-1] if numbers else 0))
+    return numbers
+
+
 def words(explanation: Explanation, pool: Pool = "sum") -> Explanation:
     """The explanation per word: pieces are pooled by sum, mean or max; a selection keeps a word if it keeps a piece.
 

@@ -11,9 +11,10 @@ from transformers import PreTrainedModel
 from rationales.errors import InputError
 from rationales.models.batch import Batch, Encoded, Erasure
 from rationales.models.embedded import embedded_encoder
-from rationales.models.loading import RATIONALIZER, checked_device, kind_of
+from rationales.models.loading import OWN_KINDS, PAIR_CLASSIFIER, checked_device, kind_of
 from rationales.models.packer import erased_logits, over, over_rows, packed, rounds
-from rationales.models.protocols import Attentive, Differentiable, Model, SelfExplaining, demand
+from rationales.models.pairs import PairClassifier
+from rationales.models.protocols import Attentive, CoAttentive, Differentiable, Model, SelfExplaining, demand
 from rationales.models.rationalizer import Rationalizer
 from rationales.models.tap import Tap
 from rationales.models.targets import Output, chosen, pick, predict, predicted, resolve_targets
@@ -22,11 +23,13 @@ from rationales.models.transformers_classifier import TransformersClassifier
 __all__ = [
     "Attentive",
     "Batch",
+    "CoAttentive",
     "Differentiable",
     "Encoded",
     "Erasure",
     "Model",
     "Output",
+    "PairClassifier",
     "Rationalizer",
     "SelfExplaining",
     "Tap",
@@ -53,15 +56,16 @@ def load(
     """A `Model` from whatever the user has.
 
     `source` is a `Model` already, a directory or a hub name (with its own tokenizer, unless `tokenizer` is given), a
-    Transformers model (then `tokenizer` too), or a Transformers pipeline. Directories hold classifiers of Transformers
-    or rationalizers; their configs tell.
+    Transformers model (then `tokenizer` too), or a Transformers pipeline. Directories hold classifiers of Transformers,
+    rationalizers, or classifiers of pairs by co-attention; their configs tell.
     """
     if isinstance(source, Model):
         return source
-    if isinstance(source, (str, Path)) and kind_of(source) == RATIONALIZER:
+    if isinstance(source, (str, Path)) and (kind := kind_of(source)) in OWN_KINDS:
         if tokenizer is not None:
-            raise InputError(f"{source} holds a {RATIONALIZER}, which keeps its own tokenizer; leave out the other")
-        return Rationalizer.from_pretrained(source, device=device, max_length=max_length)
+            raise InputError(f"{source} holds a {kind}, which keeps its own tokenizer; leave out the other")
+        own = PairClassifier if kind == PAIR_CLASSIFIER else Rationalizer
+        return own.from_pretrained(source, device=device, max_length=max_length)
     if isinstance(source, (str, Path)):
         return TransformersClassifier.from_pretrained(source, device=device, max_length=max_length, tokenizer=tokenizer)
     if tokenizer is None and hasattr(source, "model") and hasattr(source, "tokenizer"):

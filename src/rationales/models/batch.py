@@ -44,6 +44,8 @@ class Batch:
     segments  [B, T]  0 or 1 for tokens of the first or second text, -1 for special tokens and padding
     types     [B, T]  token type ids, where the model has them
     zeroed    [B, T]  tokens whose word embedding counts as zero, where there are any
+    alignment [B, P, H]  factors of the attention between the P tokens of the first and the H of the second text,
+              where it is guided
     side      where the padding is
     sources   one per row; empty for rows that were derived from another batch
     """
@@ -53,6 +55,7 @@ class Batch:
     segments: Tensor
     types: Tensor | None = None
     zeroed: Tensor | None = None
+    alignment: Tensor | None = None
     side: Side = "right"
     sources: tuple[Encoded, ...] = ()
 
@@ -91,8 +94,25 @@ class Batch:
             picked(self.segments),
             None if self.types is None else picked(self.types),
             None if self.zeroed is None else picked(self.zeroed),
+            None if self.alignment is None else self.alignment[rows],
             self.side,
         )
+
+    def aligned(self, alignment: Tensor) -> Batch:
+        """The batch with the attention between its two texts multiplied by `alignment` [B, P, H]."""
+        factors = alignment if self.alignment is None else self.alignment * alignment
+        return replace(self, alignment=factors, sources=())
+
+    def members(self, segment: int, size: int | None = None) -> Tensor:
+        """Which token is which of a text's: [B, size, T], True where column t holds the text's n-th token.
+
+        `size` is that of the longest of these texts, and at least 1, unless a larger one is given.
+        """
+        own = self.segments == segment
+        if size is None:
+            size = max(1, int(own.sum(-1).max()))
+        numbers = torch.arange(size, device=own.device)
+        return (numbers[:, None] == (own.cumsum(-1) - 1)[:, None, :]) & own[:, None, :]
 
     def trimmed(self, wide: Tensor) -> Tensor:
         """A [B, T, …] tensor that belongs to a wider version of this batch, cut to this one's columns."""
@@ -115,6 +135,7 @@ class Batch:
             segments=moved(self.segments),
             types=None if self.types is None else moved(self.types),
             zeroed=None if self.zeroed is None else moved(self.zeroed),
+            alignment=None if self.alignment is None else moved(self.alignment),
         )
 
     def unpadded(self, values: Tensor) -> list[np.ndarray]:
@@ -127,9 +148,13 @@ class Batch:
 
         So what is drawn for a text does not depend on its neighbours in the batch.
         """
+        return [np.random.default_rng([seed, number]) for number in self.fingerprints()]
+
+    def fingerprints(self) -> list[int]:
+        """A number of 64 bits for each row, decided by its ids alone."""
         ids, keep = self.ids.cpu().numpy(), self.keep.cpu().numpy()
         return [
-            np.random.default_rng([seed, int.from_bytes(hashlib.blake2b(row[kept].tobytes(), digest_size=8).digest())])
+            int.from_bytes(hashlib.blake2b(row[kept].tobytes(), digest_size=8).digest())
             for row, kept in zip(ids, keep, strict=True)
         ]
 
@@ -180,8 +205,19 @@ def _compacted(batch: Batch, keep: Tensor, pad_id: int) -> Batch:
         moved(batch.segments, -1),
         None if batch.types is None else moved(batch.types, 0),
         None if batch.zeroed is None else moved(batch.zeroed, 0),
+        None if batch.alignment is None else _compacted_alignment(batch, batch.alignment, keep),
         batch.side,
     )
+
+
+def _compacted_alignment(batch: Batch, alignment: Tensor, keep: Tensor) -> Tensor:
+    """The rows and columns of the tokens in `keep`, moved together."""
+    for segment in (0, 1):
+        left = (batch.members(segment, alignment.shape[1 + segment]) & keep[:, None, :]).any(-1)
+        order = torch.argsort((~left).to(torch.uint8), dim=1, stable=True)
+        order = order[:, :, None] if segment == 0 else order[:, None, :]
+        alignment = alignment.gather(1 + segment, order.expand_as(alignment))
+    return alignment
 
 
 def collate(
@@ -209,7 +245,6 @@ def collate(
         torch.from_numpy(keep),
         padded(segments, -1),
         None if types is None else padded(types, 0),
-        None,
-        side,
-        sources,
+        side=side,
+        sources=sources,
     )

@@ -17,7 +17,9 @@ from transformers.utils import logging as transformers_logging
 from rationales.errors import InputError, ModelError, RationalesError
 
 RATIONALIZER = "rationalizer"
-"""The `model_type` in the config of a saved rationalizer."""
+PAIR_CLASSIFIER = "pair_classifier"
+OWN_KINDS = (RATIONALIZER, PAIR_CLASSIFIER)
+"""What `model_type` is in the configs of models that are not those of Transformers."""
 
 
 def kind_of(source: str | Path) -> str | None:
@@ -49,8 +51,9 @@ def loading(source: str | Path, what: str = "classifier") -> Iterator[None]:
     """Quiet inside; whatever goes wrong there means that the model cannot be loaded, and is said in one sentence."""
     try:
         _check_directory(str(source))
-        if what != RATIONALIZER and kind_of(source) == RATIONALIZER:
-            raise ModelError(f"{source} holds a {RATIONALIZER}, not a {what}; rationales.load_model reads it")
+        kind = kind_of(source)
+        if kind in OWN_KINDS and kind != what:
+            raise ModelError(f"{source} holds a {kind}, not a {what}; rationales.load_model reads it")
         with quiet_transformers(bars=not Path(source).is_dir()):  # a download may be worth watching
             yield
     except RationalesError:

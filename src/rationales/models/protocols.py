@@ -73,6 +73,22 @@ class Attentive(Differentiable, Protocol):
 
 
 @runtime_checkable
+class CoAttentive(Model, Protocol):
+    """A model that links the tokens of two texts by attention, which can be seen and changed."""
+
+    def logits(self, batch: Batch, alignment: Tensor | None = None) -> Tensor:
+        """[B, C]; `alignment` [B, P, H] multiplies the attention between the texts, in both directions.
+
+        P and H are the tokens of the longest first and second text, or more.
+        """
+        ...
+
+    def coattention(self, batch: Batch) -> Tensor:
+        """Attention between the texts, the mean of both directions, [B, P, H]; 0 where there are no tokens."""
+        ...
+
+
+@runtime_checkable
 class SelfExplaining(Model, Protocol):
     """A model that explains itself: rationalizers, label-plus-sentence models."""
 

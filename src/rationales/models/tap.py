@@ -31,9 +31,11 @@ class Tap:
     logits         [B, H, T, T]  query·key / √d, before the attention mask
     probabilities  [B, H, T, T]  after softmax and before `scale` and dropout; rows are queries
     scale          broadcastable to [B, H, T, T]: multiplies the probabilities of every layer, without renormalising
+    recording      whether anything is kept
     """
 
     scale: Tensor | None = None
+    recording: bool = True
     logits: list[Tensor] = field(default_factory=list)
     probabilities: list[Tensor] = field(default_factory=list)
 
@@ -69,8 +71,9 @@ def tapped_attention(
     probabilities = masked.softmax(-1, dtype=precise).to(query.dtype)
     used = probabilities
     if tap is not None:
-        tap.logits.append(logits)
-        tap.probabilities.append(probabilities)
+        if tap.recording:
+            tap.logits.append(logits)
+            tap.probabilities.append(probabilities)
         used = probabilities if tap.scale is None else probabilities * tap.scale
     used = drop_out(used, p=dropout, training=module.training)
     return (used @ value).transpose(1, 2).contiguous(), used
@@ -81,13 +84,29 @@ AttentionMaskInterface.register(NAME, eager_mask)
 
 
 @contextmanager
-def tapped(model: PreTrainedModel, scale: Tensor | None = None) -> Iterator[Tap]:
+def scaled(model: PreTrainedModel, scale: Tensor) -> Iterator[None]:
+    """Multiply attention inside this block, also where a tap is open; nothing new is recorded."""
+    tap = _active.get()
+    if tap is None:
+        with tapped(model, scale, recording=False):
+            yield
+        return
+    before = tap.scale
+    tap.scale = scale if before is None else before * scale
+    try:
+        yield
+    finally:
+        tap.scale = before
+
+
+@contextmanager
+def tapped(model: PreTrainedModel, scale: Tensor | None = None, *, recording: bool = True) -> Iterator[Tap]:
     """Run the model with the tap inside this block; its own attention function comes back after it."""
     if _active.get() is not None:
         raise ModelError("a tap is open already; close it before opening another")
     configs = {id(part.config): part.config for part in model.modules() if isinstance(part, PreTrainedModel)}
     before = [(config, config._attn_implementation) for config in configs.values()]
-    tap = Tap(scale)
+    tap = Tap(scale, recording)
     token = _active.set(tap)
     try:
         if not getattr(model, "_can_set_attn_implementation", lambda: True)():

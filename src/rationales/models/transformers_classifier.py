@@ -6,6 +6,7 @@ import inspect
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from transformers import (
 
 from rationales.data.example import Example
 from rationales.errors import InputError, MissingCapability, ModelError
+from rationales.models.alignment import attention_factors, between
 from rationales.models.arity import mismatch, texts_per_example
 from rationales.models.batch import Batch, Erasure, Side, erase
 from rationales.models.borrow import borrowed
@@ -34,7 +36,7 @@ from rationales.models.loading import (
     untrusted,
 )
 from rationales.models.positions import UNBOUNDED, checked_length, position_offset
-from rationales.models.tap import Tap, tapped
+from rationales.models.tap import Tap, scaled, tapped
 from rationales.models.tokenising import MOST, Tokenising, Truncation, check_fast, encoded
 
 
@@ -185,7 +187,9 @@ class TransformersClassifier:
             inputs["token_type_ids"] = batch.types
         return inputs
 
-    def logits(self, batch: Batch) -> Tensor:
+    def logits(self, batch: Batch, alignment: Tensor | None = None) -> Tensor:
+        if alignment is not None:
+            batch = batch.aligned(alignment)
         return self._run(batch, None if batch.zeroed is None else self.embed(batch))
 
     def _run(self, batch: Batch, embeddings: Tensor | None) -> Tensor:
@@ -214,6 +218,11 @@ class TransformersClassifier:
         return [torch.nonzero(alike == number).flatten() for number in alike.unique()]
 
     def _forward(self, batch: Batch) -> Tensor:
+        if batch.alignment is not None:
+            self._check_attention()
+            factors = attention_factors(batch, batch.alignment).unsqueeze(1)
+            with scaled(self.model, factors):
+                return self._forward(replace(batch, alignment=None))
         inputs = self._inputs(batch)
         if not self._pools_last:
             return _precise(self.model(**inputs).logits)
@@ -269,6 +278,10 @@ class TransformersClassifier:
             yield
 
     def tap(self, scale: Tensor | None = None) -> AbstractContextManager[Tap]:
+        self._check_attention()
+        return tapped(self.model, scale)
+
+    def _check_attention(self) -> None:
         if self.model.config.is_encoder_decoder:
             raise MissingCapability(
                 f"{type(self.model).__name__} reads the text with an encoder and answers with a decoder; methods that "
@@ -276,7 +289,12 @@ class TransformersClassifier:
             )
         if not self._takes_keep:
             raise MissingCapability(f"{type(self.model).__name__} has no attention to read")
-        return tapped(self.model, scale)
+
+    def coattention(self, batch: Batch) -> Tensor:
+        with self.tap() as tap:
+            self.logits(batch)
+        attention = torch.stack([layer.mean(1) for layer in tap.probabilities]).mean(0)
+        return between(batch, (attention + attention.transpose(1, 2)) / 2)
 
     def readout(self, batch: Batch) -> Tensor:
         real = batch.keep.long()

@@ -13,6 +13,7 @@ from torch.nn.functional import linear, pad
 from transformers import AutoConfig, AutoModel, PreTrainedModel
 
 from rationales.models.rationalizer.recurrence import has_kernels, pooled_recurrence, recurrence
+from rationales.models.turning import taken, turned_columns
 
 Masking: TypeAlias = Literal["output", "words"]
 
@@ -39,11 +40,11 @@ class BiGru(nn.Module):
     def forward(self, inputs: Tensor, keep: Tensor) -> Tensor:
         if self.stackable:
             return self._stackable(inputs, keep)
-        turned = _turned(keep)
+        turned = turned_columns(keep)
         with _cudnn(self.training or not torch.is_grad_enabled()):  # it has no way back from evaluation
             onward, _ = self.onward(inputs)
-            back, _ = self.backward_(_taken(inputs, turned))
-        return torch.cat([onward, _taken(back, turned)], -1)
+            back, _ = self.backward_(taken(inputs, turned))
+        return torch.cat([onward, taken(back, turned)], -1)
 
     def _stackable(self, inputs: Tensor, keep: Tensor) -> Tensor:
         states = self.padded_states(inputs, keep)[..., : self.onward.hidden_size]
@@ -94,17 +95,6 @@ def _largest(states: Tensor, keep: Tensor) -> Tensor:
     """Of each dimension over the tokens of a text, [B, hidden]."""
     fine = states.float()  # half precision has no number as low as NEVER
     return fine.masked_fill(~keep.unsqueeze(-1), NEVER).amax(1)
-
-
-def _turned(keep: Tensor) -> Tensor:
-    """The columns of each text from its last token to its first, then its padding, [B, T]."""
-    columns = torch.arange(keep.shape[1], device=keep.device).expand_as(keep)
-    last = keep.sum(-1, keepdim=True) - 1
-    return torch.where(keep, last - columns, columns)
-
-
-def _taken(values: Tensor, columns: Tensor) -> Tensor:
-    return values.gather(1, columns.unsqueeze(-1).expand(-1, -1, values.shape[-1]))
 
 
 class GruEncoder(nn.Module):
