@@ -29,7 +29,9 @@ from transformers import (
 )
 
 from rationales.data.example import Example
-from rationales.models import TransformersClassifier
+from rationales.models import PairClassifier, TransformersClassifier
+from rationales.models.pairs import Architecture, Kind
+from rationales.models.rationalizer.words import word_tokenizer
 
 with warnings.catch_warnings():  # its module uses torch.jit.script, which is deprecated
     warnings.simplefilter("ignore", DeprecationWarning)
@@ -124,6 +126,25 @@ def network(kind: str = "bert", *, seed: int = 0, labels: int = 3, **more: Any) 
 def classifier(kind: str = "bert", **options: Any) -> TransformersClassifier:
     own = {name: options.pop(name) for name in ("padding", "budget", "max_length", "truncation") if name in options}
     return TransformersClassifier(network(kind, **options), tokenizer(kind in ("llama", "gpt2")), **own)
+
+
+def pair_classifier(kind: Kind = "da", *, seed: int = 0, labels: int = 3, **options: Any) -> PairClassifier:
+    """Decomposable Attention or ESIM with weights large enough that links matter."""
+    words = word_tokenizer([piece for piece in PIECES if not piece.startswith("##")])
+    architecture = Architecture(kind, ("a", "b", "c", "d")[:labels], len(words), vector_size=8, hidden=6)
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        own = architecture.network()
+        with torch.no_grad():
+            for parameter in own.parameters():
+                if parameter.dim() > 1:
+                    parameter.normal_(0.0, 0.6)
+    return PairClassifier(own.eval(), words, architecture, **options)
+
+
+def coattentive(kind: str, **options: Any) -> PairClassifier | TransformersClassifier:
+    """A tiny model that links two texts, of any kind."""
+    return pair_classifier(kind, **options) if kind in ("da", "esim") else classifier(kind, **options)  # type: ignore[arg-type]
 
 
 TEXTS = (
