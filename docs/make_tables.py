@@ -56,16 +56,17 @@ def facts(name: str) -> str:
     one = metrics[name]
     needs = {
         "model": "the model",
-        "gold": "what people marked (`gold`)",
+        "gold": f"what people {'marked' if one.gold == 'selection' else 'linked'} (`gold`)",
         "other": "a second set of explanations (`other`)",
     }
+    kinds = {"Scores": "scores", "Selection": "a selection", "Alignment": "an alignment"}
     return table(
         ["better", "takes", "needs"],
         [
             [
                 f"**{one.best}**",
-                ", ".join({"Scores": "scores", "Selection": "a selection"}[body.__name__] for body in one.bodies),
-                ", ".join(needs[need] for need in one.needs),
+                ", ".join(kinds[body.__name__] for body in one.bodies),
+                ", ".join(needs[need] for need in one.needs) or "–",
             ]
         ],
     )

@@ -15,7 +15,7 @@ import pytest
 from rationales.cli import main
 from rationales.cli.fields import built, merged_parameters
 from rationales.errors import InputError
-from rationales.explainers import explainers
+from rationales.explainers import aligners, explainers
 from rationales.explanation import Explanations
 from rationales.metrics import metrics
 from rationales.registry import option, options_of
@@ -82,7 +82,7 @@ def test_help_shows_an_example(call, command):
 
 def test_explain_has_an_option_for_every_field_of_every_method(call):
     _, out, _ = call("explain", "--help")
-    for cls in explainers.values():
+    for cls in (*explainers.values(), *aligners.values()):
         for field in options_of(cls):
             assert "--" + field.name.replace("_", "-") in out
 
@@ -125,6 +125,29 @@ def test_options_may_stand_behind_the_method_as_in_compare(call, model, tmp_path
     status, _, _ = call("explain", "-m", model, "--method", "lime:samples=20", "--out", str(out), "good food")
     assert status == 0
     assert Explanations.load(out)[0].provenance.params["samples"] == 20
+
+
+def test_links_of_a_pair_with_options_of_their_method(call, model, tmp_path):
+    out = tmp_path / "found.parquet"
+    given = ["--method", "link_integrated_gradients", "--steps", "5", "--output", "logit", "--within", "0.1"]
+    status, _, err = call("explain", "-m", model, *given, "good soup", "--pair", "bad food", "--out", str(out))
+    assert status == 0, err
+    (found,) = Explanations.load(out)
+    assert found.provenance.method == "link_integrated_gradients"
+    assert {name: found.provenance.params[name] for name in ("steps", "output", "within")} == {
+        "steps": 5,
+        "output": "logit",
+        "within": 0.1,
+    }
+    assert found.body.weights.shape == (2, 2)
+    assert found.body.keep is not None
+    assert found.checks["fidelity"] <= 0.1
+    status, _, err = call("explain", "-m", model, "--method", "link_gradient", "good soup")
+    assert status == 2
+    assert "link_gradient links the words of two texts" in err
+    status, _, err = call("explain", "-m", model, "--method", "link_gradient", "--seed", "1", "good", "--pair", "bad")
+    assert status == 2
+    assert "link_gradient has no option --seed; its options: --within, --output" in err
 
 
 def test_a_pair_keeps_its_two_texts(call, model, tmp_path):
@@ -235,11 +258,13 @@ def test_methods_may_give_one_option_different_types():
 
 def test_methods_and_metrics_are_listed(call):
     _, out, _ = call("methods")
-    assert [line.split("\t")[0] for line in out.splitlines()] == [*explainers, "own"]
+    assert [line.split("\t")[0] for line in out.splitlines()] == [*explainers, *aligners, "own"]
     _, out, _ = call("metrics")
     assert {line.split("\t")[0] for line in out.splitlines()} == set(metrics)
     _, out, _ = call("methods", "deeplift")
     assert "--baseline" in out
+    _, out, _ = call("methods", "link_lime")
+    assert "--within = 0.0" in out
     _, out, _ = call("metrics", "comprehensiveness")
     assert "--erasure" in out
     status, _, err = call("metrics", "comprehensivness")

@@ -21,7 +21,7 @@ from rationales.explanation import Explanations, Selection
 from rationales.models import Rationalizer, TransformersClassifier
 from rationales.registry import summary
 from rationales.train import classifier as recipe
-from rationales.train import fresh, regex
+from rationales.train import da, diffmask, esim, fresh, regex
 from rationales.train.rationalizers import rationalizers, rnp, train
 from tiny import classifier
 
@@ -75,7 +75,8 @@ def plain_model(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def test_the_list_of_recipes_is_true():
     known = {name: summary(game.Config) for name, game in rationalizers.items()}
-    others = {module.__name__.rpartition(".")[2]: summary(module.Config) for module in (recipe, fresh, regex)}
+    modules = (recipe, da, diffmask, esim, fresh, regex)
+    others = {module.__name__.rpartition(".")[2]: summary(module.Config) for module in modules}
     assert {**others, **known} == listed()
 
 

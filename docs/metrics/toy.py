@@ -1,4 +1,6 @@
-"""A model small enough to check by hand: every word multiplies the odds of "positive". Used on the pages of metrics.
+"""Models small enough to check by hand, which the pages of methods and metrics use.
+
+In `Odds`, every word multiplies the odds of "positive":
 
 >>> model = Odds(wonderful=9, cold=1 / 3)
 >>> round(model.odds("a wonderful soup"), 6)
@@ -6,12 +8,20 @@
 
 An unknown word multiplies by 1, and so does a padding token. The probability of "positive" is odds / (1 + odds).
 It is also the shortest example of a model that is not one of Transformers: what `rationales.models.Model` asks for.
+
+In `Meetings`, which reads two texts, every link between two words adds to the logit of "yes" what is said of them:
+
+>>> model = Meetings({("poodle", "dog"): 3, ("boy", "child"): 1})
+>>> model.logits(model.encode([Example("", ("boy strokes poodle", "child strokes dog"))])).tolist()
+[[0.0, 4.0]]
+
+It is the shortest example of a model whose links can be changed: what `rationales.models.CoAttentive` asks for.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
 import torch
@@ -20,6 +30,7 @@ from torch import Tensor
 from rationales.data import Example
 from rationales.explanation.views import word_tokens
 from rationales.models import Batch, Encoded, Erasure
+from rationales.models.alignment import between
 from rationales.models.batch import collate, erase
 
 PAD, UNKNOWN = 0, 1
@@ -63,3 +74,35 @@ class Odds:
     def borrowed(self) -> AbstractContextManager[None]:
         """There is nothing to freeze."""
         return nullcontext()
+
+
+class Meetings(Odds):
+    """The logit of "yes" is the sum over all links of what the meeting of their two words is worth, that of "no" is 0.
+
+    A link that is there by half counts half. Every word attends to all words of the other text alike.
+    """
+
+    name, labels = "meetings", ("no", "yes")
+
+    def __init__(self, worth: Mapping[tuple[str, str], float]) -> None:
+        super().__init__(**{word: 1.0 for pair in worth for word in pair})
+        self.worth = torch.zeros(len(self.weights), len(self.weights), dtype=torch.float64)
+        for (first, second), value in worth.items():
+            self.worth[self.ids[first], self.ids[second]] = value
+
+    def logits(self, batch: Batch, alignment: Tensor | None = None) -> Tensor:
+        """[B, 2]; `alignment` [B, P, H] multiplies the links between the texts."""
+        if alignment is not None:
+            batch = batch.aligned(alignment)
+        ids = batch.ids if batch.zeroed is None else batch.ids.masked_fill(batch.zeroed, UNKNOWN)
+        links = between(batch, self.worth[ids[:, :, None], ids[:, None, :]])
+        if batch.alignment is not None:
+            links = links * batch.alignment[:, : links.shape[1], : links.shape[2]]
+        total = links.sum((1, 2))
+        return torch.stack([torch.zeros_like(total), total], -1)
+
+    def coattention(self, batch: Batch) -> Tensor:
+        """The mean of 1 / P and 1 / H for texts of P and H words, [B, P, H]; 0 in padding."""
+        first, second = (batch.members(side).any(-1).double() for side in (0, 1))
+        shares = [side / side.sum(1, keepdim=True).clamp(min=1) for side in (first, second)]
+        return (shares[0][:, :, None] * second[:, None, :] + first[:, :, None] * shares[1][:, None, :]) / 2

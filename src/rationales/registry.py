@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.metadata import entry_points
 from typing import Any, TypeVar, get_type_hints
 
@@ -61,9 +61,7 @@ class Registry(Mapping[str, T]):
         try:
             return self._objects[name]
         except KeyError:
-            close = difflib.get_close_matches(name, self._objects, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else "."
-            raise UnknownName(f"no {self.kind} is called {name!r}{hint} Known: {', '.join(self)}") from None
+            raise unknown(self.kind, name, self) from None
 
     def __contains__(self, name: object) -> bool:
         self._load_plugins()
@@ -76,6 +74,14 @@ class Registry(Mapping[str, T]):
     def __len__(self) -> int:
         self._load_plugins()
         return len(self._objects)
+
+
+def unknown(kind: str, name: str, known: Iterable[str]) -> UnknownName:
+    """What to tell a user who asked for something that is not there."""
+    names = list(known)
+    close = difflib.get_close_matches(name, names, n=1)
+    hint = f"; did you mean {close[0]!r}?" if close else "."
+    return UnknownName(f"no {kind} is called {name!r}{hint} Known: {', '.join(names)}")
 
 
 def option(default: Any, help: str) -> Any:

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from rationales.explanation import Explanation, Provenance, Scores, Target, Token
+from rationales.explanation import Alignment, Explanation, Provenance, Scores, Target, Token
 from rationales.explanation.views import word_tokens
 
 
@@ -72,3 +72,22 @@ def any_explanations(draw: st.DrawFn, numbers: st.SearchStrategy[float] = any_nu
     return Explanation(
         draw(any_text), texts, tokens, target, Scores(np.array(values)), made, {"check": draw(any_number)}
     )
+
+
+any_keep = st.sampled_from([0.0, 0.2, 0.7, 1.0])
+"""The share of the links that are kept."""
+
+
+@st.composite
+def any_links(draw: st.DrawFn, numbers: st.SearchStrategy[float] = any_number) -> Explanation:
+    """An explanation of two texts by links of their words, of which some may be kept."""
+    texts = draw(any_text), draw(any_text)
+    tokens = word_tokens(texts)
+    first, second = (sum(token.segment == side for token in tokens) for side in (0, 1))
+    size = first * second
+    weights = np.array(draw(st.lists(numbers, min_size=size, max_size=size))).reshape(first, second)
+    keep = None
+    if draw(st.booleans()):
+        keep = np.random.default_rng(draw(st.integers(0, 99))).random((first, second)) < draw(any_keep)
+    made = Provenance("any")
+    return Explanation(draw(any_text), texts, tokens, Target(0, ""), Alignment(weights, keep), made)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
-from anything import any_explanations, any_score, any_text, bounded
+from anything import any_explanations, any_keep, any_links, any_score, any_text, bounded
 from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
@@ -17,7 +18,7 @@ from rationales import evaluate, explain
 from rationales.data import Example
 from rationales.errors import InputError, QualityWarning
 from rationales.explainers import explainers
-from rationales.explanation import Explanation, Explanations, Provenance, Selection, Target
+from rationales.explanation import Alignment, Explanation, Explanations, Provenance, Scores, Selection, Target
 from rationales.explanation.views import above, normalised, top, words
 from rationales.metrics import metrics
 from rationales.metrics.aggregate import aggregate
@@ -94,8 +95,8 @@ def test_words_of_any_text_add_up(texts):
 # ---------------------------------------------------------------------------------------------------------------------
 # Metrics and views
 
-BY_MODEL = sorted(name for name, metric in metrics.items() if metric.needs == ("model",))
-BY_GOLD = sorted(name for name, metric in metrics.items() if "gold" in metric.needs)
+BY_MODEL = sorted(name for name, own in metrics.items() if own.needs == ("model",) and Scores in own.bodies)
+BY_GOLD = sorted(name for name, own in metrics.items() if "gold" in own.needs and Scores in own.bodies)
 BY_OTHER = sorted(name for name, metric in metrics.items() if "other" in metric.needs)
 
 
@@ -111,6 +112,22 @@ def defined(values: np.ndarray, size: int) -> None:
 def test_metrics_of_any_scores_are_numbers_or_nan(explanations):
     for measured in evaluate(MODELS["words"], explanations, BY_MODEL):
         defined(measured.values, len(explanations))
+
+
+@bounded(40)
+@given(st.lists(st.tuples(any_links(any_score), any_keep), min_size=1, max_size=3))
+def test_metrics_of_any_links_are_numbers_or_nan(given_links):
+    explanations, gold = zip(*((one, linked_by(one, keep)) for one, keep in given_links), strict=True)
+    names = [name for name, own in metrics.items() if own.bodies == (Alignment,)]
+    assert len(names) == 8
+    for measured in evaluate(MODELS["words"], explanations, names, gold=gold):
+        defined(measured.values, len(explanations))
+
+
+def linked_by(one: Explanation, keep: float) -> Explanation:
+    """As if people had linked some of the words."""
+    drawn = np.random.default_rng(0).random(one.body.weights.shape) < keep
+    return replace(one, body=Alignment(drawn, drawn), provenance=Provenance("human"))
 
 
 @bounded(40)

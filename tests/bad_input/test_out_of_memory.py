@@ -11,13 +11,13 @@ import torch
 from rationales import compare, evaluate, explain
 from rationales.errors import ModelError
 from rationales.explainers import explainers
-from rationales.explanation import Explanations
+from rationales.explanation import Explanations, Scores
 from rationales.metrics import metrics
 from rationales.models import TransformersClassifier, packer
 from rationales.run import explained
 from tiny import TEXTS, classifier
 
-BY_MODEL = sorted(name for name, metric in metrics.items() if metric.needs == ("model",))
+BY_MODEL = sorted(name for name, own in metrics.items() if own.needs == ("model",) and Scores in own.bodies)
 MESSAGES = {
     "device": torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB"),
     "library": RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"),

@@ -13,13 +13,13 @@ import torch
 from rationales import evaluate, explain
 from rationales.errors import ModelError, QualityWarning
 from rationales.explainers import explainers
-from rationales.explanation import Explanations
+from rationales.explanation import Explanations, Scores
 from rationales.metrics import metrics
 from rationales.report import coloured, plain
 from rationales.train.classifier import Config, train
 from tiny import TEXTS, classifier, singles, tokenizer
 
-BY_MODEL = sorted(name for name, metric in metrics.items() if metric.needs == ("model",))
+BY_MODEL = sorted(name for name, own in metrics.items() if own.needs == ("model",) and Scores in own.bodies)
 
 
 def broken(word: str | None = None, *, bias: float = math.nan):

@@ -118,6 +118,37 @@ def test_marked_and_unmarked_and_not_asked(tmp_path):
     assert [example.rationale for example in load(path)] == [(((0, 1), (4, 5)),), ((),), None, None]
 
 
+PAIR = {"premise": "a red hat", "hypothesis": "blue it is"}
+LINKS = Columns(alignment="links")
+
+
+def test_links_between_two_texts(tmp_path):
+    links = [[[2, 5], [0, 4]], [[6, 9], [5, 7]]]
+    rows = [{**PAIR, "links": value} for value in (links, json.dumps(links), [], None, "")]
+    found = [example.alignment for example in load(jsonl(tmp_path / "p.jsonl", *rows), columns=LINKS)]
+    assert found == [(((2, 5), (0, 4)), ((6, 9), (5, 7)))] * 2 + [(), None, None]
+    pq.write_table(pa.Table.from_pylist(rows[:1]), tmp_path / "p.parquet")
+    assert only(load(tmp_path / "p.parquet", columns=LINKS)).alignment == found[0]
+    assert only(load(tmp_path / "p.parquet")).alignment is None  # only where it is said
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        (PAIR | {"links": [[[2, 5]]]}, "links must be a list of"),
+        (PAIR | {"links": [[2, 5], [0, 4]]}, "links must be a list of"),
+        (PAIR | {"links": [[[2, 5], [0, 4.5]]]}, "links must be a list of"),
+        (PAIR | {"links": "red: blue"}, "got 'red: blue'"),
+        (PAIR | {"links": 3}, "got 3"),
+        (PAIR | {"links": [[[2, 5], [0, 40]]]}, r"span \[0, 40\) does not lie in text 1"),
+        ({"text": "a red hat", "links": [[[2, 5], [0, 4]]]}, r"span \[0, 4\) does not lie in text 1"),
+    ],
+)
+def test_links_that_are_none(tmp_path, row, reason):
+    with pytest.raises(DataError, match=reason):
+        list(load(jsonl(tmp_path / "p.jsonl", row), columns=LINKS))
+
+
 @pytest.mark.parametrize(
     ("rationales", "format"),
     [

@@ -248,3 +248,38 @@ def test_a_name_goes_before_a_directory_and_has_its_own_columns(put, tmp_path, m
     assert [example.texts for example in load("sst2/dev.csv")] == [("mine",)]
     with pytest.raises(InputError, match="the columns of sst2 are known"):
         load("sst2", split="dev", columns=load("./sst2").columns)
+
+
+def linked_words(example):
+    first, second = example.texts
+    return [(first[a:b], second[c:d]) for (a, b), (c, d) in example.alignment]
+
+
+def test_words_that_replace_each_other_are_linked_in_breaking_nli(put):
+    pairs = [
+        ("a man sleeps in a red hat .", "a man sleeps in a blue hat ."),
+        ("an old man sleeps", "a young man sleeps"),
+        ("dogs run near the  sea", "dogs run far away from the sea"),
+        ("a red hat and a red coat.", "a blue hat and a blue coat."),
+        ("they do not run", "they do run"),
+        ("they run", "they run"),
+    ]
+    first, second = zip(*pairs, strict=True)
+    columns = {"pair_id": range(6), "label": ["contradiction"] * 6, "category": ["colors"] * 6}
+    put("nli/breaking_nli/test", premise=first, hypothesis=second, **columns)
+    *linked, without, same = load("bnli")
+    assert [linked_words(example) for example in linked] == [
+        [("red", "blue")],
+        [("an old", "a young")],
+        [("near", "far away from")],
+        [("red", "blue"), ("red", "blue")],
+    ]
+    assert without.alignment is same.alignment is None  # a word that is only taken out replaces none
+
+
+def test_a_pair_without_a_text_is_a_bad_row_in_breaking_nli(put):
+    columns = {"pair_id": ["1", "2"], "label": ["neutral"] * 2, "category": ["x"] * 2}
+    put("nli/breaking_nli/test", premise=["a red hat", None], hypothesis=["a blue hat", "a hat"], **columns)
+    data = load("bnli", on_error="skip")
+    assert [linked_words(example) for example in data] == [[("red", "blue")]]
+    assert "no text in column 'premise'" in data.skipped[0].reason

@@ -39,6 +39,12 @@ def test_only_those_that_are_wanted(file: Path) -> None:
         read_vectors(file, ["unknown"])
 
 
+def test_the_beginning_is_read_whether_wanted_or_not(file: Path) -> None:
+    assert read_vectors(file, ["."], beginning=1).words == ["the", "."]
+    assert read_vectors(file, ["unknown"], beginning=2).words == ["the", "soup"]
+    assert read_vectors(file, [], beginning=100).words == ["the", "soup", "."]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -230,6 +230,24 @@ def test_scores_of_words_project_onto_pieces_and_back() -> None:
     assert projected(by_piece, list(PIECES)) is by_piece
 
 
+def test_links_of_words_on_pieces_and_back() -> None:
+    tokens = word_tokens(TEXTS)
+    by_word = explanation(TEXTS, tokens, Alignment([[1.0, -2.0], [3.0, 4.0]], [[0, 1], [0, 0]]))
+    by_piece = projected(by_word, PIECES).body
+    assert isinstance(by_piece, Alignment)
+    assert by_piece.weights.tolist() == [[1, -2, -2]] * 3 + [[3, 4, 4]]
+    assert by_piece.keep is not None
+    assert by_piece.keep.tolist() == [[False, True, True]] * 3 + [[False] * 3]
+    back = explanation(TEXTS, PIECES, by_piece).words("mean").body
+    assert isinstance(back, Alignment)
+    assert back.weights.tolist() == [[1, -2], [3, 4]]
+    assert back.keep is not None
+    assert back.keep.tolist() == [[False, True], [False, False]]
+    bare = projected(explanation(TEXTS, tokens, Alignment(np.ones((2, 2)))), PIECES).body
+    assert isinstance(bare, Alignment)
+    assert bare.keep is None
+
+
 def test_selections_project_to_selections() -> None:
     whole = explanation(TEXTS, word_tokens(TEXTS), Selection([False, True, False, True]))
     body = projected(whole, PIECES).body

@@ -41,6 +41,7 @@ def test_every_metric_says_what_it_is(name):
     assert one.bodies
     assert set(one.bodies) <= set(BODIES.values())
     assert set(one.needs) <= {"model", "gold", "other"}
+    assert one.gold in ("selection", "alignment")
     first, _, rest = inspect.getdoc(one).partition("\n")
     assert first.endswith((".", "?"))
     assert re.search(r"\b(19|20)\d\d\b|[=Σ∑]", rest), f"{name}: neither a citation nor an equation"
@@ -66,7 +67,7 @@ def test_sizes_replace_scores_only_if_wanted():
         (lambda: auroc(None, [marks("x.")], [marks("x.")]), r"auroc takes scores, got a selection .*token_f1"),
         (
             lambda: token_f1(None, [per_word(1, Sentence("so"))], [marks("x")]),
-            r"a selection or scores, got a sentence",
+            r"a selection, scores or an alignment, got a sentence",
         ),
         (lambda: token_f1(None, [marks("x")]), r"compares with the explanations of people; pass them as `gold`"),
         (lambda: token_f1(None, [marks("x")], []), r"1 explanations but 0 in `gold`"),

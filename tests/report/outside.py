@@ -41,8 +41,8 @@ fed = settings(max_examples=150, deadline=None, database=None, derandomize=True)
 
 
 @st.composite
-def explanations(draw: st.DrawFn, texts: tuple[str, ...] | None = None) -> Explanation:
-    """An explanation of any kind, every string and every number of which may be anything."""
+def explanations(draw: st.DrawFn, texts: tuple[str, ...] | None = None, kind: str = "") -> Explanation:
+    """An explanation of any kind, or of this, every string and every number of which may be anything."""
     texts = texts or draw(st.lists(TEXTS, min_size=1, max_size=2).map(tuple))
     tokens = word_tokens(texts)
     rows, columns = (sum(token.segment == side for token in tokens) for side in (0, 1))
@@ -51,7 +51,7 @@ def explanations(draw: st.DrawFn, texts: tuple[str, ...] | None = None) -> Expla
         given = draw(st.lists(NUMBERS, min_size=1, max_size=8))
         return np.resize(np.array(given), shape)
 
-    kind = draw(st.sampled_from(["scores", "selection", "alignment", "sentence"]))
+    kind = kind or draw(st.sampled_from(["scores", "selection", "alignment", "sentence"]))
     match kind:
         case "scores":
             body = Scores(numbers(len(tokens)))

@@ -6,9 +6,10 @@ from html.parser import HTMLParser
 
 VOID = {"meta", "link", "input", "br"}
 MARKS = {"p", "mark", "bdi", "span", "div", "table", "caption", "thead", "tbody", "tr", "th", "td", "ol", "li"}
-MARKS |= {"blockquote"}
+MARKS |= {"blockquote", "details", "summary", "svg", "path", "rect", "text", "tspan", "title"}
 """The elements of highlights."""
 MARK_ATTRIBUTES = {"class", "title", "dir", "tabindex", "role", "aria-label", "scope"}
+MARK_ATTRIBUTES |= {"width", "height", "viewbox", "x", "y", "rx", "d", "stroke-width"}
 
 
 class Element:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from driving import count, launched, opening, settled, shows  # noqa: F401 - launched and opening are fixtures
+from driving import count, settled, shows
 from made_cases import METHODS, case, cases, explanation, pair_cases, short_cases, summary
 from outside import HOSTILE
 from playwright.sync_api import expect

@@ -9,8 +9,8 @@ from made_cases import explanation
 from outside import HOSTILE, explanations, fed
 from parsed import check_marks, parsed
 
-from rationales.explanation import Alignment, Explanation, Provenance, Scores, Selection, Sentence, Target, Token
-from rationales.report import html, links
+from rationales.explanation import Explanation, Provenance, Scores, Selection, Sentence, Target, Token
+from rationales.report import html
 from rationales.report.html import highlights
 from rationales.report.safe import shown
 
@@ -82,35 +82,6 @@ def test_neighbours_of_a_selection_are_one_mark_that_stays_in_its_text():
     assert marked(given) == [("soup was", "kept", ""), ("so", "kept", "")]
     ends = explanation("a b", "c d", body=Selection([False, True, True, False]))
     assert marked(ends) == [("b", "kept", ""), ("c", "kept", "")]
-
-
-def test_a_table_of_links():
-    given = explanation("two dogs", "dogs sleep here", body=Alignment([[0.04, -0.5, 0], [1, 0.2, math.nan]]))
-    table = parsed(highlights(given)).one("table", "links")
-    assert [head.text for head in table.all("th")] == ["dogs", "sleep", "here", "two", "dogs"]
-    assert [head.attributes["scope"] for head in table.all("th")] == ["col"] * 3 + ["row"] * 2
-    cells = [(cell.text, cell.attributes.get("class"), cell.attributes["title"]) for cell in table.all("td")[1:]]
-    assert cells[:3] == [("", None, "+0.04"), ("−0.5", "a3", "−0.5"), ("", None, "0")]
-    assert cells[3:] == [("1", "f5", "+1"), ("0.2", "f1", "+0.2"), ("", None, "–")]
-    kept = given.with_body(Alignment(given.body.weights, np.eye(2, 3, dtype=bool)))
-    assert [cell.text for cell in parsed(highlights(kept)).all("td") if cell.text] == ["0.04", "0.2"]
-
-
-def test_a_large_table_becomes_a_list_of_the_strongest_links(monkeypatch):
-    monkeypatch.setattr(links, "MOST_COLUMNS", 2)
-    monkeypatch.setattr(links, "LISTED", 3)
-    given = explanation("two dogs", "dogs sleep here", body=Alignment([[0.04, -0.5, 0], [1, 0.2, math.nan]]))
-    root = parsed(highlights(given))
-    assert [text.text for text in root.all("p", "text")] == ["two dogs", "dogs sleep here"]
-    items = [(item.text, item.one("mark").attributes["class"]) for item in root.all("li")]
-    assert items == [("dogs – dogs +1", "f5"), ("two – sleep −0.5", "a3"), ("dogs – sleep +0.2", "f1")]
-    nothing = given.with_body(Alignment(np.zeros((2, 3))))
-    assert "No link stands out." in parsed(highlights(nothing)).text
-
-
-def test_an_alignment_of_one_text_or_of_empty_texts():
-    assert "No link stands out." in highlights(explanation("one", body=Alignment(np.zeros((1, 0)))))
-    assert "No link stands out." in highlights(explanation("", "", body=Alignment(np.zeros((0, 0)))))
 
 
 def test_a_sentence_with_what_the_model_thinks_after_each_word():

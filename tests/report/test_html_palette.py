@@ -45,7 +45,8 @@ class TestContrast:
             assert contrast(theme[line], theme["paper"]) >= 3
             for level in LEVELS:
                 assert contrast(theme[line], theme[f"{side}{level}"]) >= 3
-        assert contrast(theme["kept-edge"], theme["kept"]) >= 3
+        for ground in ("kept", "paper"):  # of frames, and of lines between phrases
+            assert contrast(theme["kept-edge"], theme[ground]) >= 3
         for ground in ("paper", "page"):
             assert contrast(theme["control"], theme[ground]) >= 3
             assert contrast(theme["accent"], theme[ground]) >= 3  # the ring of the focus

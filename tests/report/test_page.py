@@ -113,7 +113,7 @@ def test_what_explains_another_label_says_so(tmp_path):
 
 def test_pairs_with_their_links_and_sentences(tmp_path):
     (drawn,) = drawn_cases(page(tmp_path, pair_cases(1)))
-    assert len(drawn.all("table", "links")) == 2
+    assert len(drawn.all("svg", "pair")) == len(drawn.all("table", "links")) == 2
     assert drawn.one("blockquote").text
     plain, wide = drawn.all("div", "cells")
     assert "wide" in wide.classes
@@ -129,6 +129,7 @@ def test_the_index_has_what_the_filters_need(tmp_path):
     ]
     assert index_of(page(tmp_path, given_cases)) == {
         "size": CHUNK,
+        "linked": False,
         "models": ["one", "two", "m"],
         "labels": ["good", "bad"],
         "methods": ["human", "one", "two"],

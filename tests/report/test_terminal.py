@@ -6,12 +6,13 @@ import unicodedata
 
 import numpy as np
 import pytest
+from rich.cells import cell_len
 from rich.console import Console
 
 from rationales.explanation import Alignment, Explanation, Provenance, Scores, Selection, Sentence, Target, Token
 from rationales.explanation.views import word_tokens
 from rationales.report import coloured, plain
-from rationales.report.terminal import printable
+from rationales.report.terminal import AGAINST, FOR, printable
 
 
 def per_word(*texts: str, body, target: Target | None = None, name: str = "x", method: str = "test") -> Explanation:
@@ -99,14 +100,64 @@ def test_a_selection():
     assert plain(nothing).endswith("  (nothing)")
 
 
-def test_an_alignment_lists_its_strongest_links():
+def test_weighed_links_are_a_shaded_matrix_and_a_list():
     given = per_word("two dogs", "dogs sleep here", body=Alignment([[0.1, -0.5, 0], [0.9, 0.2, math.nan]]))
-    links = ["  +0.9000  dogs – dogs", "  +0.2000  dogs – sleep", "  +0.1000  two – dogs"]
-    assert plain(given).split("\n")[1:6] == ["two dogs", "dogs sleep here", *links]
-    assert "nan" not in plain(given)
-    assert coloured(given).plain.split("\n")[3:6] == links
-    kept = given.with_body(Alignment(given.body.weights, np.eye(2, 3, dtype=bool)))
-    assert plain(kept).split("\n")[3:] == ["  +0.2000  dogs – sleep", "  +0.1000  two – dogs"]
+    expected = [
+        "two dogs",
+        "dogs sleep here",
+        "       dogs sleep here",
+        "  two  ░░░░ =====  ·",
+        "  dogs ████ ░░░░░  ·",
+        "  ░▒▓█ for, -=# against the label, from weak to strong",
+        "  The 4 strongest of 6 links.",
+        "  dogs – dogs   +0.9000",
+        "  two – sleep   -0.5000",
+        "  dogs – sleep  +0.2000",
+        "  two – dogs    +0.1000",
+    ]
+    assert plain(given).split("\n")[1:] == expected
+    assert [line.rstrip() for line in coloured(given).plain.split("\n")][1:-1] == expected
+
+
+def test_kept_links_are_blocks_and_phrases():
+    weights = [[0.4, 0.8, 0, 0], [0.4, 0.8, 0, 0], [0, 0, 0, -0.25]]
+    given = per_word("People wait here", "Passengers are in line", body=Alignment(weights, np.array(weights) != 0))
+    assert plain(given).split("\n")[3:] == [
+        "         Passengers are in line",
+        "  People ██████████████ ·   ·",
+        "  wait   ██████████████ ·   ·",
+        "  here       ·       ·  ·  ████",
+        "  5 of 12 links kept, in 2 pairs of phrases.",
+        "  People wait – Passengers are  +0.6000",
+        "  here – line                   -0.2500",
+    ]
+    nothing = given.with_body(Alignment(weights, np.zeros((3, 4))))
+    assert plain(nothing).endswith("  No link is kept.")
+    assert "█" not in plain(nothing)
+    assert plain(per_word("", "a b", body=Alignment(np.zeros((0, 2))))).endswith("  No link stands out.")
+
+
+def test_blocks_for_and_against_differ_in_colour_besides():
+    given = per_word("a", "b c", body=Alignment([[1, -1]]))
+    colours = {span.style.color.triplet for span in coloured(given).spans if not isinstance(span.style, str)}
+    assert colours == {FOR, AGAINST}
+
+
+def test_a_matrix_that_has_no_room_is_only_a_list():
+    wide = per_word("a b", "word " * 20, body=Alignment(np.ones((2, 20))))
+    high = per_word("a " * 25, "b", body=Alignment(np.ones((25, 1))))
+    for one in (wide, high):
+        assert "█" not in plain(one)
+        assert plain(one).split("\n")[3].startswith("  The 8 strongest of ")
+    long = per_word("supercalifragilistic", "b", body=Alignment([[1]]))
+    assert plain(long).split("\n")[3:5] == ["                 b", "  supercalifrag… █"]
+    assert plain(long).endswith("  supercalifragilistic – b  +1.0000")
+
+
+def test_a_matrix_of_letters_as_wide_as_two_stays_straight():
+    lines = plain(per_word("好的 ok", "是 a", body=Alignment(np.eye(3, 2)))).split("\n")[3:7]
+    assert {cell_len(line) for line in lines} == {9}
+    assert lines[1:] == ["  好 ██ ·", "  的 ·  █", "  ok ·  ·"]
 
 
 def test_a_sentence():

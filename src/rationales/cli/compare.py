@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -16,12 +16,18 @@ from rationales.cli.explain import column_flag
 from rationales.cli.fields import DataDir, OnError, Quotes, built, parted, read_options, with_fields, without_options
 from rationales.data import Columns, load
 from rationales.errors import InputError
+from rationales.registry import options_of
+
+if TYPE_CHECKING:
+    from rationales.explainers import AnyExplainer
 
 EXAMPLES = """Examples:
 
 rationales compare --model my-classifier --data reviews.csv
 
 rationales compare -m seed-1 -m seed-2 -m seed-3 --data reviews.csv --stability --untrained my-encoder
+
+rationales compare -m my-pair-classifier --data pairs.csv --method links:within=0.5
 
 rationales compare -m my-classifier --data reviews.csv --method integrated_gradients --method lime:samples=1000 \
 --metric comprehensiveness --metric token_f1:fraction=0.2 --out my-comparison
@@ -45,7 +51,10 @@ def compare(
     ] = None,
     method: Annotated[
         list[str] | None,
-        typer.Option(help="A name from: rationales methods, options behind it: lime:samples=1000. May be given again."),
+        typer.Option(
+            help="A name from: rationales methods, options behind it: lime:samples=1000. May be given again. "
+            "links: all that link two texts."
+        ),
     ] = None,
     metric: Annotated[
         list[str] | None,
@@ -80,11 +89,10 @@ def compare(
     if not data:
         raise InputError("which texts? Give --data FILE_OR_NAME (rationales data lists the names)")
     from rationales import models, run
-    from rationales.explainers import method_named
     from rationales.metrics import metrics as known
     from rationales.report.table import print_summary
 
-    methods = [built(name, method_named(name), options) for name, options in map(parted, method or ())]
+    methods = [explainer for name, options in map(parted, method or ()) for explainer in _explainers(name, options)]
     metrics = {name: read_options(name, known[name].options, options) for name, options in map(parted, metric or ())}
     (columns,) = objects
     examples = load(
@@ -113,3 +121,19 @@ def compare(
         print_summary(found.summary, Console())
     if page:
         print(f"the page: {found.report()}", file=sys.stderr)
+
+
+def _explainers(name: str, options: Mapping[str, str]) -> list[AnyExplainer]:
+    """The method of that name, or all that the word stands for, each with those of the options that it has."""
+    from rationales.explainers import method_named
+    from rationales.run.comparing import LINK_METHODS, LINKS
+
+    if name != LINKS:
+        return [built(name, method_named(name), options)]
+    own = {each: {option.name for option in options_of(method_named(each))} for each in LINK_METHODS}
+    if unknown := sorted(set(options) - set().union(*own.values())):
+        raise InputError(f"no method that links two texts has an option {unknown[0]}")
+    return [
+        built(each, method_named(each), {option: value for option, value in options.items() if option in known})
+        for each, known in own.items()
+    ]

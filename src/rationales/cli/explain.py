@@ -29,12 +29,15 @@ from rationales.explanation.files import check_writable
 
 if TYPE_CHECKING:
     from rationales.explainers import AnyExplainer
+    from rationales.guidance import Guide
 
 EXAMPLES = """Examples:
 
 rationales explain --model my-classifier "The soup was wonderful."
 
 rationales explain --model my-classifier --method lime --samples 1000 --data reviews.csv --out lime.parquet
+
+rationales explain --model my-nli --alignment roles "The nurse paid the guard." --pair "The guard paid the nurse."
 
 cat texts.txt | rationales explain --model my-classifier --json"""
 
@@ -49,12 +52,13 @@ def register(app: typer.Typer, words: Sequence[str]) -> None:
     if words[:1] != ["explain"]:
         app.command(name="explain")(without_options("explain", explain.__doc__))
         return
-    from rationales.explainers import explainers
+    from rationales.explainers import aligners, explainers
 
+    methods = {**explainers, **aligners}
     command = with_fields(
         explain,
         (Columns, "Columns of the data", column_flag),
-        merged=merged_parameters(explainers, "Options of the methods", inspect.signature(explain).parameters),
+        merged=merged_parameters(methods, "Options of the methods", inspect.signature(explain).parameters),
     )
     app.command(name="explain", epilog=EXAMPLES)(command)
 
@@ -70,6 +74,12 @@ def explain(
         ),
     ] = "",
     pair: Annotated[str | None, typer.Option(help="Second text, to go with one text.")] = None,
+    alignment: Annotated[
+        str | None,
+        typer.Option(
+            help="Which words of two texts may be linked: a JSON file that says so, or roles, for those alike in role."
+        ),
+    ] = None,
     target: Annotated[str | None, typer.Option(help="Label or its number to explain; else the predicted one.")] = None,
     data: Annotated[str | None, typer.Option(help="File, directory or name of a data set to explain.")] = None,
     split: Annotated[str | None, typer.Option(help="Split of the data set.")] = None,
@@ -87,6 +97,7 @@ def explain(
     """Say which words made a classifier decide as it did."""
     from rationales import models, run
     from rationales.explainers import default_method
+    from rationales.guidance import set_guide
 
     if not model:
         raise InputError("which model? Give --model DIRECTORY_OR_HUB_NAME (rationales demo trains one)")
@@ -97,6 +108,7 @@ def explain(
     if out is not None and as_json:
         raise InputError("--json prints and --out saves; give one of them (--out FILE.jsonl saves JSON)")
     explainer = _explainer(method, extra) if method else None  # before time is spent on the model
+    guide = None if alignment is None else _guide(alignment, one_pair=data is None)
     (columns,) = objects
     examples: Iterable[Example]
     if data is not None:
@@ -120,6 +132,8 @@ def explain(
     if out is not None:
         check_writable(out)
     loaded = models.load(model, device=device, max_length=max_length)
+    if guide is not None:
+        set_guide(loaded, guide)
     explainer = explainer or _explainer(default_method(loaded), extra)
     chosen = int(target) if target is not None and target.isdecimal() and target not in loaded.labels else target
     prints_to_screen = out is None and sys.stdout.isatty()  # where a bar would be in the way
@@ -142,6 +156,19 @@ def _explainer(method: str, extra: Mapping[str, Any] | None) -> AnyExplainer:
     name, options = parted(method)
     explainer: AnyExplainer = built(name, method_named(name), {**options, **(extra or {})})
     return explainer
+
+
+def _guide(alignment: str, one_pair: bool) -> Guide:
+    from rationales.guidance import MaskGuide, RoleGuide
+
+    if alignment == "roles":
+        return RoleGuide()
+    guide = MaskGuide.read(alignment)
+    if None in guide.masks and not one_pair:
+        raise InputError(
+            f"the mask in {alignment} has no id, which goes with one pair; of several, each has its pair's"
+        )
+    return guide
 
 
 def _given(texts: list[str] | None, pair: str | None) -> Iterator[Example]:

@@ -122,7 +122,10 @@ def _merged(name: str, owners: Mapping[str, Option], panel: str) -> inspect.Para
     by_help: dict[tuple[str, Any], list[str]] = {}
     for owner, option in owners.items():
         by_help.setdefault((option.help.rstrip("."), option.default), []).append(owner)
-    text = "; ".join(f"{', '.join(names)}: {help} (default: {default})" for (help, default), names in by_help.items())
+    text = "; ".join(
+        f"{', '.join(names)}: {help}" + ("" if default in (None, "") else f" (default: {default})")
+        for (help, default), names in by_help.items()
+    )
     return parameter(name, Option(name, kinds.pop() if len(kinds) == 1 else str, None, text), panel=panel)
 
 

@@ -26,10 +26,10 @@ def register(app: typer.Typer, _words: Sequence[str]) -> None:
 
 def methods(name: Name = None) -> None:
     """List the methods that explain, or show one with its options."""
-    from rationales.explainers import OWN, explainers, method_named
+    from rationales.explainers import OWN, aligners, explainers, method_named
 
     if name is None:
-        known = [(each, method_named(each)) for each in (*explainers, OWN)]
+        known = [(each, method_named(each)) for each in (*explainers, *aligners, OWN)]
         _table(("method", "needs", "what it does"), [(each, cls.needs.__name__, summary(cls)) for each, cls in known])
     else:
         _show(name, method_named(name).__doc__, options_of(method_named(name)))

@@ -31,7 +31,7 @@ def reproduce(
     data_dir: DataDir = None,
     vectors: Annotated[str, typer.Option(help="File of word vectors, for networks on words.")] = "",
     encoder: Annotated[str, typer.Option(help="Pretrained encoder, for tables about those.")] = "",
-    seeds: Annotated[str, typer.Option(help="Seeds with commas; figures are means over them.")] = "1,2,3,4,5",
+    seeds: Annotated[str, typer.Option(help="Seeds of trainings, with commas; by default those of the table.")] = "",
     updates: Annotated[int, typer.Option(help="Steps of training; 0: as many as the table needs.", min=0)] = 0,
     part: Annotated[list[str] | None, typer.Option(help="Part to compute; may be given again. None: all.")] = None,
     device: Annotated[str, typer.Option(help="Such as cuda or cpu; the best there is by default.")] = "",
@@ -47,8 +47,9 @@ def reproduce(
         for name, known in tables.items():
             print(f"{name}: {known.about} Parts: {', '.join(known.parts)}")
         return
+    chosen = tables[table]
     try:
-        numbers = tuple(int(seed) for seed in seeds.split(","))
+        numbers = tuple(int(seed) for seed in seeds.split(",")) if seeds else chosen.seeds
     except ValueError:
         raise InputError(f"seeds are whole numbers with commas, such as 1,2,3; got {seeds!r}") from None
     options = Options(
@@ -59,4 +60,4 @@ def reproduce(
     def report(line: str) -> None:
         print(f"{time.monotonic() - began:6.0f} s  {line}", file=sys.stderr, flush=True)
 
-    print(run(tables[table], options, report).with_suffix(".md"))
+    print(run(chosen, options, report).with_suffix(".md"))

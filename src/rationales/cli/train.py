@@ -35,12 +35,25 @@ rationales train {0} --data beer-aroma --data-dir data --vectors glove.6B.100d.t
 rationales explain --model my-{0} "The soup was wonderful." """
 
 
+PAIRS = """Example:
+
+rationales train {0} --data pairs.csv --vectors glove.6B.100d.txt --out my-{0}
+
+rationales train {0} --data snli --data-dir data --vectors glove.6B.100d.txt --out snli-{0}
+
+rationales explain --model my-{0} "A man sleeps." --pair "A man is awake." --method arec"""
+
+
 class Recipe(NamedTuple):
-    """What one sub-command runs: the options, the function, and examples for the help."""
+    """What one sub-command runs: the options, the function, examples for the help, and how best to explain the model.
+
+    No method: that which `rationales explain` takes by itself.
+    """
 
     config: type
     train: Callable[[Any, Dataset, Dataset], Path]
     examples: str
+    method: str = ""
 
 
 def register(root: typer.Typer, words: Sequence[str]) -> None:
@@ -57,6 +70,10 @@ def register(root: typer.Typer, words: Sequence[str]) -> None:
             from rationales.cli import fresh  # which reads the data as this does
 
             fresh.register(app)
+        elif name == called == "diffmask":
+            from rationales.cli import diffmask
+
+            diffmask.register(app)
         elif name == called:
             recipe = recipes[name]
             command = with_fields(
@@ -85,10 +102,12 @@ def listed() -> dict[str, str]:
 
 def _recipes() -> dict[str, Recipe]:
     """All that can be trained, by name."""
-    from rationales.train import classifier, rationalizers, regex
+    from rationales.train import classifier, da, esim, rationalizers, regex
 
     found = {
         "classifier": Recipe(classifier.Config, classifier.train, CLASSIFIER),
+        "da": Recipe(da.Config, da.train, PAIRS.format("da"), "arec"),
+        "esim": Recipe(esim.Config, esim.train, PAIRS.format("esim"), "arec"),
         "regex": Recipe(regex.Config, regex.train, CLASSIFIER.replace("classifier", "regex")),
     }
     for name, game in rationalizers.rationalizers.items():
@@ -120,8 +139,9 @@ def _command(name: str, recipe: Recipe) -> Callable[..., None]:
         print(f"{reached}, of {len(list(held_out))} dev texts", file=sys.stderr)
         print(directory)
         first = next(iter(training), None)
-        second = ' --pair "another text"' if first is not None and len(first.texts) == 2 else ""
-        print(f'try it: rationales explain --model {directory} "some text"{second}', file=sys.stderr)
+        texts = '"first text" --pair "second text"' if first is not None and len(first.texts) == 2 else '"some text"'
+        method = f" --method {recipe.method}" if recipe.method else ""
+        print(f"try it: rationales explain --model {directory} {texts}{method}", file=sys.stderr)
 
     command.__name__, command.__doc__ = name, recipe.config.__doc__
     return command

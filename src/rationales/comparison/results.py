@@ -60,7 +60,8 @@ def _figure(item: Mapping[str, Any]) -> Figure:
 
 
 def _agreement(item: Mapping[str, Any]) -> Agreement:
-    return Agreement(item["model"], tuple(item["methods"]), tuple(_numbers(row) for row in item["matrix"]))
+    matrix = tuple(_numbers(row) for row in item["matrix"])
+    return Agreement(item["model"], tuple(item["methods"]), matrix, item.get("unit", "tokens"))
 
 
 def _stability(item: Mapping[str, Any] | None) -> Stability | None:

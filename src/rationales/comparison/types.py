@@ -12,8 +12,9 @@ from typing import Any, Literal
 
 from rationales.explanation import Explanation
 
-RANDOM = "random"
-"""The floor: what a method has to beat to say anything."""
+RANDOM, LINK_RANDOM = "random", "link_random"
+FLOORS = (RANDOM, LINK_RANDOM)
+"""What a method has to beat to say anything: random scores of tokens, and of links between two texts."""
 
 
 @dataclass(frozen=True)
@@ -83,11 +84,15 @@ class Standing:
 
 @dataclass(frozen=True)
 class Agreement:
-    """Mean Spearman correlation of the scores of two methods over the texts, for each pair: `matrix[i][j]`."""
+    """Mean Spearman correlation of the scores of two methods over the texts, for each pair: `matrix[i][j]`.
+
+    `unit` says what is scored: tokens, or links between the tokens of two texts.
+    """
 
     model: str
     methods: tuple[str, ...]
     matrix: tuple[tuple[float, ...], ...]
+    unit: Literal["tokens", "links"] = "tokens"
 
 
 @dataclass(frozen=True)

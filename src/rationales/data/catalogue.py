@@ -10,6 +10,7 @@ from typing import Any
 from rationales.data.columns import Columns
 from rationales.data.named import Files, Hub, NamedSet, fold, named_sets
 from rationales.data.originals import BEER_ASPECTS, beer_annotations, beer_reviews, eraser_split, hotel_reviews
+from rationales.data.spans import replaced
 from rationales.data.tables import Row
 
 __all__ = ["named_sets"]
@@ -31,6 +32,14 @@ def _labelled(row: Row) -> Row | None:
 
 def _in_folds(folds: Collection[int]) -> Callable[[Row], Row | None]:
     return lambda row: row if fold(row["text"]) in folds else None
+
+
+def _linked(row: Row) -> Row:
+    """With links between the words in which a pair of sentences differs."""
+    first, second = row["premise"], row["hypothesis"]
+    if not (isinstance(first, str) and isinstance(second, str)):
+        return row  # a bad row, which is reported when it is converted
+    return {**row, "alignment": replaced(first, second) or None}
 
 
 def _beer_score(row: Row, aspect: str) -> Row | None:
@@ -319,8 +328,20 @@ _CATALOGUE = {
     ),
     "bnli": NamedSet(
         "Breaking NLI: pairs of sentences that differ in one word.",
-        {"test": (Files(("nli/breaking_nli/test.parquet",), replace(_IDENTIFIED, meta="category")),)},
+        {
+            "test": (
+                Files(
+                    ("nli/breaking_nli/test.parquet",),
+                    replace(_IDENTIFIED, alignment="alignment", meta="category"),
+                    _linked,
+                    ("premise", "hypothesis"),
+                    adds=("alignment",),
+                ),
+            )
+        },
         _NLI,
+        notes="The words that replace each other are linked. One of the 8,193 pairs has no links: a word is only taken "
+        "out there.",
     ),
     "mnli": NamedSet(
         "Pairs of sentences of many genres; dev is the matched one.",

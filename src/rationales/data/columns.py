@@ -53,6 +53,7 @@ class Columns:
     rationale_format: RationaleFormat = option("auto", "What the rationale columns hold.")
     tokens: str = option("", "Column of the tokens that the rationale counts, where they are not the text's words.")
     pair_tokens: str = option("", "The same for the second text.")
+    alignment: str = option("", "Column of links between two texts: character spans of the first and of the second.")
     meta: str = option("", "Further columns to keep with each example, separated by commas.")
 
     def __post_init__(self) -> None:
@@ -65,7 +66,7 @@ class Columns:
 
     def named(self) -> tuple[str, ...]:
         """Every column that is named, once, in order."""
-        single = (self.text, self.pair, self.label, self.id, self.tokens, self.pair_tokens)
+        single = (self.text, self.pair, self.label, self.id, self.tokens, self.pair_tokens, self.alignment)
         several = (self.choices, self.explanation, self.rationale, self.pair_rationale, self.meta)
         names = [name for name in single if name] + [name for names in several for name in split(names)]
         return tuple(dict.fromkeys(names))

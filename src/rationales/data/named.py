@@ -26,8 +26,8 @@ ALL, BALANCED = "all", "balanced"
 class Files:
     """One place of a split: its files, relative to the data directory, and its columns.
 
-    `derive` changes a row or leaves it out (None); it needs the columns `needs` and makes the column `label` if there
-    is none. `documents` is a file of tokens by `doc_id`, joined to each row as the column `document`. `reader` makes a
+    `derive` changes a row or leaves it out (None); it needs the columns `needs` and makes those of `adds` that are not
+    there. `documents` is a file of tokens by `doc_id`, joined to each row as the column `document`. `reader` makes a
     table of a file, and `folders` are the directories, below that of the data, in which the files are looked for.
     """
 
@@ -38,6 +38,7 @@ class Files:
     documents: str = ""
     reader: Callable[[Path], Table] = open_table
     folders: tuple[str, ...] = ("",)
+    adds: tuple[str, ...] = ("label",)
 
     def missing(self, folder: Path) -> Path | None:
         """The first file that does not lie in a folder."""
@@ -152,7 +153,7 @@ def _table(files: Files, folder: Path) -> Table:
             table, lambda row: {**row, "document": documents.get(row["doc_id"])}, needs=("doc_id",), adds=("document",)
         )
     if files.derive is not None:
-        table = Derived(table, files.derive, needs=files.needs, adds=("label",))
+        table = Derived(table, files.derive, needs=files.needs, adds=files.adds)
     return table
 
 

@@ -11,7 +11,7 @@ from typing import Any, TypeGuard
 from rationales.data.columns import Columns, RationaleFormat, split
 from rationales.data.example import Example
 from rationales.data.labels import read_answer, read_choices, read_label
-from rationales.data.spans import Tokenised, align_tokens, fitting, join_tokens, merge, split_tokens, to_spans
+from rationales.data.spans import Tokenised, align_tokens, fitting, join_tokens, merge, split_tokens, to_links, to_spans
 from rationales.data.tables import Record, Row
 from rationales.errors import DataError, InputError
 
@@ -51,6 +51,7 @@ class Converter:
             else read_label(label, self.labels, columns.label_format),
             choices=choices,
             rationale=rationale,
+            alignment=None if (links := row.get(columns.alignment)) in (None, "") else to_links(links),
             sentences=tuple(_sentences(row, split(columns.explanation))),
             meta={name: row.get(name) for name in split(columns.meta)},
         )

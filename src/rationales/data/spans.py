@@ -17,6 +17,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from typing import Any, TypeAlias
 
 from rationales.data.columns import RationaleFormat
@@ -122,13 +123,17 @@ def parse(value: Any) -> Marks:
     if isinstance(value, list | tuple):
         if all(_integral(one) for one in value):
             return [int(one) for one in value]
-        if all(isinstance(one, list | tuple) and len(one) == 2 and all(map(_integral, one)) for one in value):
+        if all(map(_is_pair, value)):
             return [(int(start), int(end)) for start, end in value]
     raise InputError(f"a rationale must be a list of whole numbers or of [start, end] pairs, got {given!r:.80}")
 
 
 def _integral(value: object) -> bool:
     return isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+
+
+def _is_pair(value: object) -> bool:
+    return isinstance(value, list | tuple) and len(value) == 2 and all(map(_integral, value))
 
 
 def _numbers(marks: Marks, what: str) -> list[int]:
@@ -205,6 +210,42 @@ def to_spans(value: Any, given: Tokenised, how: RationaleFormat) -> list[Span]:
     if how == "auto":
         raise InputError("the rationale's format could not be told; set rationale_format (--rationale-format)")
     return _READERS[how](parse(value), given)
+
+
+def to_links(value: Any) -> tuple[tuple[Span, Span], ...]:
+    """Pairs of character spans, one of each text; a string holds JSON.
+
+    >>> to_links("[[[0, 4], [3, 9]]]")
+    (((0, 4), (3, 9)),)
+    """
+    given = value
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            value = None
+    if isinstance(value, list | tuple) and all(
+        isinstance(pair, list | tuple) and len(pair) == 2 and all(map(_is_pair, pair)) for pair in value
+    ):
+        return tuple(((int(a), int(b)), (int(c), int(d))) for (a, b), (c, d) in value)
+    raise InputError(f"links must be a list of [[start, end], [start, end]], got {given!r:.80}")
+
+
+def replaced(first: str, second: str) -> tuple[tuple[Span, Span], ...]:
+    """Where two texts that are otherwise alike differ: each run of words, and the run that stands in its place.
+
+    >>> replaced("a man sleeps", "an old man sleeps")
+    (((0, 1), (0, 6)),)
+    """
+    words = [split_tokens(text) for text in (first, second)]
+    alike = SequenceMatcher(
+        None, [first[start:end] for start, end in words[0]], [second[start:end] for start, end in words[1]], False
+    )
+    return tuple(
+        ((words[0][i][0], words[0][j - 1][1]), (words[1][k][0], words[1][m - 1][1]))
+        for how, i, j, k, m in alike.get_opcodes()
+        if how == "replace"
+    )
 
 
 def merge(spans: Iterable[Span]) -> tuple[Span, ...]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import ClassVar
 
 import torch
@@ -13,7 +14,7 @@ from torch.nn.functional import pad
 from rationales.errors import InputError
 from rationales.explainers.base import Links, PostHoc, row_by_row, spread
 from rationales.explanation import Alignment
-from rationales.models import Batch, CoAttentive, Model
+from rationales.models import Batch, CoAttentive, Model, over
 
 
 class Aligner(PostHoc[Links]):
@@ -71,3 +72,22 @@ def cells(batch: Batch) -> Tensor:
     """Which cells are links between two tokens, and not padding, [B, P, H]."""
     first, second = (batch.members(side).any(-1) for side in (0, 1))
     return first[:, :, None] & second[:, None, :]
+
+
+def linked_logits(model: CoAttentive, batch: Batch, rows: Tensor, links: Callable[[Tensor], Tensor]) -> Tensor:
+    """Logits [N, C] of copies of the batch's rows [N], each with links of its own.
+
+    `links` says which links are there: the numbers [n] of some copies → [n, P, H], for all at once would be large.
+    """
+    return over(model, batch, rows, lambda part, numbers: logits_under(model, part, links(numbers).float()))
+
+
+def logits_under(model: CoAttentive, part: Batch, links: Tensor) -> Tensor:
+    """Logits [n, C] of some rows of a batch with their attention between texts multiplied by `links` [n, P, H].
+
+    P and H are those of the whole batch; what its rows do not need of them is cut off.
+    """
+    first, second = (max(1, int((part.segments == side).sum(-1).max())) for side in (0, 1))
+    if part.alignment is not None:
+        part = replace(part, alignment=part.alignment[:, :first, :second])
+    return model.logits(part, links[:, :first, :second])

@@ -29,6 +29,19 @@ _LOOK = 10
 CHECKS = ("fidelity", "same_answer", "steps")
 
 
+def alignment_loss(answers: Tensor, logits: Tensor, log_alpha: Tensor, there: Tensor, weight: float) -> Tensor:
+    """The loss of each pair, [B]: how far masks move the logits, and how many links they keep and how scattered.
+
+    `answers` [B, n, C] are logits under masks that were drawn from log α [B, P, H], `logits` [B, C] those without.
+    Reading ease counts by the share of the masks that keep the answer.
+    """
+    distance: Tensor = (answers - logits.unsqueeze(1)).norm(dim=-1).mean(1)
+    same = answers.argmax(-1) == logits.argmax(-1, keepdim=True)
+    zero = zero_probability(log_alpha)
+    readable = compactness_loss(zero, there) + contiguity_loss(zero, there)
+    return distance + weight * same.to(distance).mean(1) * readable
+
+
 def compactness_loss(zero: Tensor, there: Tensor) -> Tensor:
     """L₁ = Σ P(z ≠ 0) of the cells that are there, [B], from P(z = 0), [B, P, H]."""
     return ((1 - zero) * there).sum((1, 2))
@@ -140,11 +153,7 @@ class Arec(Aligner):
         with torch.enable_grad():
             log_alpha = log_alpha.detach().requires_grad_()
             answers = problem.answers(drawn(log_alpha.unsqueeze(1), noise))
-            distance = (answers - problem.logits.unsqueeze(1)).norm(dim=-1).mean(1)
-            same = answers.argmax(-1) == problem.logits.argmax(-1, keepdim=True)
-            zero = zero_probability(log_alpha)
-            readable = compactness_loss(zero, there) + contiguity_loss(zero, there)
-            loss = distance + self.weight * same.to(distance).mean(1) * readable
+            loss = alignment_loss(answers, problem.logits, log_alpha, there, self.weight)
             (gradient,) = torch.autograd.grad(loss.sum(), log_alpha)
         return gradient * there
 

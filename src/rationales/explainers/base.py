@@ -7,6 +7,7 @@ methods; a frozen dataclass on top of `Explainer` names its options and packs th
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import math
 import warnings
 from abc import ABC, abstractmethod
@@ -23,13 +24,16 @@ from rationales import __version__
 from rationales.errors import InputError, MissingCapability, QualityWarning
 from rationales.explanation import Alignment, Explanation, Explanations, Provenance, Scores, Target
 from rationales.explanation.types import Body
-from rationales.models import Batch, Model, demand, pick, predict, predicted, resolve_targets
+from rationales.models import Attentive, Batch, CoAttentive, Model, demand, pick, predict, predicted, resolve_targets
 from rationales.registry import Registry, options_of
 
 explainers: Registry[type[Explainer]] = Registry("explainer", plugins="rationales.explainers")
 
 aligners: Registry[type[PostHoc[Links]]] = Registry("method for pairs", plugins="rationales.aligners")
 """Methods that link the tokens of two texts."""
+
+ATTENTION: frozenset[type] = frozenset({Attentive, CoAttentive})
+"""What needs attention that can be seen: where one cannot be had, neither can the other."""
 
 F = TypeVar("F")
 
@@ -84,10 +88,19 @@ class AnyExplainer(ABC):
         try:
             return self._explained(model, batch, targets)
         except MissingCapability as error:
-            others = [name for name, cls in explainers.items() if self.needs not in cls.needs.__mro__]
-            working = ", ".join(name for name in others if isinstance(model, explainers[name].needs))
+            working = ", ".join(self._others(model, batch))
             hint = f". Methods that work on it: {working}" if working else ""
             raise MissingCapability(f"{str(error).rstrip('.')}{hint}") from error
+
+    def _others(self, model: Model, batch: Batch) -> list[str]:
+        """Methods for this model and such texts that do without what this one needs."""
+        wants_attention = not ATTENTION.isdisjoint(self.needs.__mro__)
+        promised = isinstance(model, self.needs)  # and could not be had, as it turned out
+        missing = ATTENTION if wants_attention and promised else frozenset({self.needs})
+        known: list[tuple[str, type[AnyExplainer]]] = list(explainers.items())
+        if all(len(source.example.texts) == 2 for source in batch.sources):
+            known += aligners.items()
+        return [name for name, cls in known if isinstance(model, cls.needs) and missing.isdisjoint(cls.needs.__mro__)]
 
     @abstractmethod
     def _explained(
@@ -221,6 +234,14 @@ def row_by_row(checks: Mapping[str, Tensor], size: int) -> list[dict[str, float]
     return [{name: values[row] for name, values in lists.items()} for row in range(size)]
 
 
+def warn(message: str) -> None:
+    """A warning about quality, as of the line that called the explainer."""
+    frame, level = inspect.currentframe(), 1
+    while frame is not None and frame.f_globals.get("__name__", "").startswith(__package__):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, QualityWarning, stacklevel=level)
+
+
 def _warn_of_gaps(
     method: str,
     model: Model,
@@ -232,16 +253,12 @@ def _warn_of_gaps(
     finite = torch.tensor([_is_finite(body) for body, _ in bodies])
     silent, undefined = ~answered.cpu(), answered.cpu() & ~finite
     if silent.any():
-        warnings.warn(
+        warn(
             f"{model.name} answers NaN or infinity to {_named(batch, silent)}; nothing is predicted there, and all "
-            "scores are NaN. Look at its weights, or use a higher precision",
-            QualityWarning,
-            stacklevel=4,
+            "scores are NaN. Look at its weights, or use a higher precision"
         )
     if undefined.any():
-        warnings.warn(
-            f"{method}: not all scores of {_named(batch, undefined)} are finite", QualityWarning, stacklevel=4
-        )
+        warn(f"{method}: not all scores of {_named(batch, undefined)} are finite")
 
 
 def _is_finite(body: Body) -> bool:

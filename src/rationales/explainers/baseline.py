@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Literal, TypeAlias, get_args
 
 import torch
 from torch import Tensor
 
-from rationales.errors import InputError, QualityWarning
+from rationales.errors import InputError
+from rationales.explainers.base import warn
 from rationales.models import Batch, Differentiable
 
 Baseline: TypeAlias = Literal["zero", "mask", "pad"]
@@ -44,9 +44,7 @@ def warn_of_gaps(method: str, gaps: Tensor, tolerance: float, advice: str) -> No
     """Say how many attributions do not add up, and what to do."""
     missed = int((~(gaps <= tolerance)).sum())  # NaN counts as a miss
     if missed:
-        warnings.warn(
+        warn(
             f"{method}: {missed} of {len(gaps)} texts do not add up to within {tolerance:.0%} "
-            f"(worst: {float(gaps.max()):.1%}) {advice}",
-            QualityWarning,
-            stacklevel=6,  # where the explainer was called
+            f"(worst: {float(gaps.max()):.1%}) {advice}"
         )

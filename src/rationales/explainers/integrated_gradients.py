@@ -14,12 +14,18 @@ from rationales.errors import InputError
 from rationales.explainers.base import Attribution, Explainer, explainers
 from rationales.explainers.baseline import Baseline, baseline_embeddings, ends, relative_gap, scale_of, warn_of_gaps
 from rationales.explainers.gradient import output_and_gradient
-from rationales.explainers.quadrature import Points, adaptive_points, gauss_points
+from rationales.explainers.quadrature import Points, adaptive_points, gauss_points, integral
 from rationales.models import Batch, Differentiable, over, over_rows, pick, predict
 from rationales.registry import option
 
 Rule: TypeAlias = Literal["adaptive", "gauss"]
 Aggregate: TypeAlias = Literal["sum", "l2"]
+
+
+def check_steps(steps: int, max_steps: int, rule: Rule) -> None:
+    """Refuse numbers of points that cannot be."""
+    if steps < 1 or (rule == "adaptive" and max_steps < steps):
+        raise InputError(f"steps must lie in 1 … max_steps ({max_steps}), got {steps}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,11 +80,7 @@ class Way:
         """What `look` shows at these points (`values` [N, T], if that is known), weighted and added up, [B, T]."""
         if values is None:
             _, values = self.look(points.rows, points.where)
-        weighted = values.double() * points.weights[:, None]  # weights of both signs may be large where f jumps
-        total = torch.zeros(self.batch.ids.shape, device=values.device, dtype=torch.float64)
-        for having, here in points.in_turn(torch.arange(len(total), device=total.device)):
-            total = total.index_add(0, having, weighted[here])
-        return total.to(values)
+        return integral(points, values, len(self.batch))
 
     def components(self, points: Points) -> Tensor:
         """The integral of each dimension, [B, T, d]. What is seen at a point is added at once and not kept."""
@@ -169,8 +171,7 @@ class IntegratedGradients(Explainer):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.steps < 1 or (self.rule == "adaptive" and self.max_steps < self.steps):
-            raise InputError(f"steps must lie in 1 … max_steps ({self.max_steps}), got {self.steps}")
+        check_steps(self.steps, self.max_steps, self.rule)
 
     def attribute(self, model: Differentiable, batch: Batch, targets: Tensor) -> Attribution:  # type: ignore[override]
         way = Way(model, batch, targets, self.baseline)

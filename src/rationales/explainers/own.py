@@ -12,6 +12,7 @@ from rationales.errors import InputError, MissingCapability
 from rationales.explainers.base import AnyExplainer, aligners, explainers
 from rationales.explanation import Explanations
 from rationales.models import Batch, Model, SelfExplaining
+from rationales.registry import unknown
 
 OWN = "own"
 """The name under which it is asked for and compared; its explanations bear the name of what trained the model."""
@@ -45,7 +46,11 @@ def method_named(name: str) -> type[AnyExplainer]:
     """A method of the registries, or `own`."""
     if name == OWN:
         return Own
-    return aligners[name] if name in aligners else explainers[name]
+    if name in aligners:
+        return aligners[name]
+    if name in explainers:
+        return explainers[name]
+    raise unknown("explainer", name, (*explainers, OWN, *aligners))
 
 
 def default_method(model: Model) -> str:

@@ -89,6 +89,15 @@ def gauss_legendre(steps: int) -> tuple[Tensor, Tensor]:
     return torch.from_numpy((nodes + 1) / 2), torch.from_numpy(weights / 2)
 
 
+def integral(points: Points, values: Tensor, texts: int) -> Tensor:
+    """What was seen at these points, [N, T], weighted and added up for each text, [texts, T]."""
+    weighted = values.double() * points.weights[:, None]  # weights of both signs may be large where f jumps
+    total = torch.zeros(texts, values.shape[1], device=values.device, dtype=torch.float64)
+    for having, here in points.in_turn(torch.arange(texts, device=total.device)):
+        total = total.index_add(0, having, weighted[here])
+    return total.to(values)
+
+
 def gauss_points(texts: int, steps: int, device: torch.device) -> Points:
     """The same Gauss-Legendre points for every text."""
     where, weights = (tensor.to(device).repeat(texts) for tensor in gauss_legendre(steps))

@@ -1,4 +1,4 @@
-"""Linear surrogates on random subsets of tokens: what LIME and KernelSHAP share.
+"""Linear surrogates on random subsets of tokens or links: what LIME and KernelSHAP share.
 
 The subsets of all texts go through the packer together; a weighted least-squares fit for each text gives the
 coefficients with their standard errors.
@@ -6,7 +6,7 @@ coefficients with their standard errors.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -19,6 +19,9 @@ from rationales.models import Batch, Erasure, Model, Output, chosen, erased_logi
 
 Draw: TypeAlias = Callable[[np.random.Generator, int], tuple[BoolArray, FloatArray]]
 """A generator and a number of tokens n → subsets [k, n], True for a token that is there, and their weights [k]."""
+
+Ask: TypeAlias = Callable[[Tensor, Tensor], Tensor]
+"""Rows [N] of a batch and what is dropped of each, [N, T] on the processor → the output [N]."""
 
 
 def explain_by_subsets(
@@ -33,21 +36,30 @@ def explain_by_subsets(
     seed: int,
 ) -> Attribution:
     """Fit a surrogate to the output on subsets of each row's tokens; its coefficients are their scores."""
-    content = batch.content.cpu()
+
+    def ask(rows: Tensor, drop: Tensor) -> Tensor:
+        return chosen(model, erased_logits(model, batch, rows, drop, erasure), targets[rows], output)
+
+    return fitted(batch.content, batch.generators(seed), draw, ask, ridge)
+
+
+def fitted(
+    content: Tensor, generators: Sequence[np.random.Generator], draw: Draw, ask: Ask, ridge: float
+) -> Attribution:
+    """Coefficients of each row's surrogate, [B, T]; 0 where `content` [B, T] is False: there is nothing to drop."""
+    device, content = content.device, content.cpu()
     drawn = [
         # of one token there is nothing to draw: it is there, or it is not
         draw(generator, number) if number > 1 else (np.eye(2, number, dtype=np.bool_), np.ones(2))
-        for generator, number in zip(batch.generators(seed), content.sum(-1).tolist(), strict=True)
+        for generator, number in zip(generators, content.sum(-1).tolist(), strict=True)
     ]
     sizes = torch.tensor([len(weights) for _, weights in drawn])
-    rows = torch.arange(len(batch)).repeat_interleave(sizes)
-    drop = torch.zeros(len(rows), batch.width, dtype=torch.bool)
+    rows = torch.arange(len(content)).repeat_interleave(sizes)
+    drop = torch.zeros(len(rows), content.shape[1], dtype=torch.bool)
     for own, (subsets, _), place in zip(content, drawn, drop.split(sizes.tolist()), strict=True):
         place[:, own] = ~torch.from_numpy(subsets)
-    rows = rows.to(batch.ids.device)
-    logits = erased_logits(model, batch, rows, drop, erasure)
-    outputs = chosen(model, logits, targets[rows], output).double().cpu()
-    values = torch.zeros(batch.ids.shape, dtype=torch.float64)
+    outputs = ask(rows.to(device), drop).double().cpu()
+    values = torch.zeros(content.shape, dtype=torch.float64)
     errors = torch.zeros_like(values)
     fits = zip(content, drawn, outputs.split(sizes.tolist()), strict=True)
     for row, (own, (subsets, weights), seen) in enumerate(fits):
@@ -56,7 +68,7 @@ def explain_by_subsets(
         elif own.any():
             fit = least_squares(torch.from_numpy(subsets).double(), seen, torch.from_numpy(weights), ridge)
             values[row, own], errors[row, own] = fit
-    return Attribution(values.to(batch.ids.device), errors.to(batch.ids.device))
+    return Attribution(values.to(device), errors.to(device))
 
 
 def least_squares(samples: Tensor, outputs: Tensor, weights: Tensor, ridge: float) -> tuple[Tensor, Tensor]:

@@ -18,7 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rationales.errors import InputError
-from rationales.explanation.types import Alignment, BoolArray, Explanation, FloatArray, Scores, Selection, Token
+from rationales.explanation.types import (
+    Alignment,
+    Body,
+    BoolArray,
+    Explanation,
+    FloatArray,
+    Scores,
+    Selection,
+    Token,
+)
 
 Pool: TypeAlias = Literal["sum", "mean", "max"]
 
@@ -155,10 +164,24 @@ def _aligned_words(explanation: Explanation, body: Alignment, groups: tuple[Toke
     weights = _pooled(_pooled(body.weights, rows, sizes[0], pool).T, columns, sizes[1], pool).T
     if body.keep is None:
         return Alignment(weights)
-    keep = np.zeros((sizes[0], sizes[1]), dtype=np.bool_)
-    for row, column in zip(*np.nonzero(body.keep), strict=True):
-        keep[np.ix_(rows[1][rows[0] == row], columns[1][columns[0] == column])] = True
-    return Alignment(weights, keep)
+    pieces = _taken(body.keep.astype(np.float64), rows[::-1], sizes[0])
+    return Alignment(weights, _taken(pieces.T, columns[::-1], sizes[1]).T > 0)
+
+
+def linked(explanation: Explanation) -> Explanation:
+    """The tokens that a kept link begins or ends at, as a `Selection`."""
+    body = explanation.body
+    if not isinstance(body, Alignment) or body.keep is None:
+        raise InputError(f"links that are kept are wanted, got {_without_links(body)} ({explanation.id!r})")
+    segments = np.array([token.segment for token in explanation.tokens], dtype=np.int64)
+    keep = np.zeros(len(segments), dtype=np.bool_)
+    for side in (0, 1):
+        keep[segments == side] = body.keep.any(axis=1 - side)
+    return explanation.with_body(Selection(keep))
+
+
+def _without_links(body: Body) -> str:
+    return "weights that keep none" if isinstance(body, Alignment) else type(body).__name__.lower()
 
 
 def token_scores(explanation: Explanation) -> FloatArray:
@@ -227,13 +250,36 @@ def normalised(explanation: Explanation, how: Literal["sum", "max"] = "sum") -> 
 def projected(explanation: Explanation, tokens: Sequence[Token]) -> Explanation:
     """The explanation on another tokenisation of the same texts.
 
-    Each new token takes the score of the token it overlaps, the sum of several, and 0 where there is none. So scores of
-    words, or of another tool's tokens, enter the metrics of a model with its own pieces.
+    Each new token takes the score of the token it overlaps, the sum of several, and 0 where there is none; so does each
+    new link, by the tokens at its ends. So scores of words, or of another tool's tokens, enter the metrics of a model
+    with its own pieces.
     """
     if tuple(tokens) == explanation.tokens:
         return explanation
-    new, old = _overlaps(tokens, explanation.tokens)
-    taken = np.zeros(len(tokens))
-    np.add.at(taken, new, token_scores(explanation)[old])
-    body = Selection(taken > 0) if isinstance(explanation.body, Selection) else Scores(taken)
+    body: Body
+    if isinstance(explanation.body, Alignment):
+        body = _projected_links(explanation, explanation.body, tokens)
+    else:
+        taken = _taken(token_scores(explanation), _overlaps(tokens, explanation.tokens), len(tokens))
+        body = Selection(taken > 0) if isinstance(explanation.body, Selection) else Scores(taken)
     return replace(explanation, tokens=tuple(tokens), body=body)
+
+
+def _taken(values: FloatArray, overlaps: Overlaps, size: int) -> FloatArray:
+    """What each of `size` new tokens takes of the old ones' values: [T, …] → [size, …]."""
+    new, old = overlaps
+    taken = np.zeros((size, *values.shape[1:]))
+    np.add.at(taken, new, values[old])
+    return taken
+
+
+def _projected_links(explanation: Explanation, body: Alignment, tokens: Sequence[Token]) -> Alignment:
+    sides = [([t for t in tokens if t.segment == s], [t for t in explanation.tokens if t.segment == s]) for s in (0, 1)]
+    rows, columns = (_overlaps(new, old) for new, old in sides)
+    first, second = (len(new) for new, _ in sides)
+
+    def taken(values: FloatArray) -> FloatArray:
+        return _taken(_taken(values, rows, first).T, columns, second).T
+
+    keep = None if body.keep is None else taken(body.keep.astype(np.float64)) > 0
+    return Alignment(taken(body.weights), keep)

@@ -1,5 +1,12 @@
 """Metrics: functions that give one number per explanation; importing this package registers them all."""
 
+from rationales.metrics.alignment import aorc, compactness, contiguity, fidelity
+from rationales.metrics.alignment_plausibility import (
+    alignment_f1,
+    alignment_included,
+    alignment_recall,
+    largest_alignment_f1,
+)
 from rationales.metrics.base import Metric, metric, metrics
 from rationales.metrics.erasure import perturbation_curve
 from rationales.metrics.faithfulness import (
@@ -23,13 +30,21 @@ from rationales.metrics.stability import jaccard, rank_correlation
 
 __all__ = [
     "Metric",
+    "alignment_f1",
+    "alignment_included",
+    "alignment_recall",
+    "aorc",
     "auprc",
     "auroc",
     "average_precision",
+    "compactness",
     "comprehensiveness",
+    "contiguity",
     "decision_flip",
+    "fidelity",
     "iou_f1",
     "jaccard",
+    "largest_alignment_f1",
     "log_odds",
     "metric",
     "metrics",

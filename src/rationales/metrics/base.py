@@ -17,7 +17,7 @@ from typing import Annotated, Any, Generic, Literal, ParamSpec, TypeAlias, get_a
 import numpy as np
 
 from rationales.errors import InputError
-from rationales.explanation.types import Body, Explanation, FloatArray, Scores, Selection
+from rationales.explanation.types import Alignment, Body, Explanation, FloatArray, Scores, Selection
 from rationales.explanation.views import Pool
 from rationales.registry import Option, Registry
 
@@ -25,6 +25,8 @@ P = ParamSpec("P")
 Best: TypeAlias = Literal["high", "low"]
 Need: TypeAlias = Literal["model", "gold", "other"]
 Golds: TypeAlias = Sequence[Explanation | None]
+GoldKind: TypeAlias = Literal["selection", "alignment"]
+"""What people did: select words, or link those of two texts."""
 
 # Options that several metrics share, with the help that the command shows.
 PoolOption: TypeAlias = Annotated[Pool, "how the scores of a word's pieces become the score of the word"]
@@ -33,7 +35,10 @@ AbsoluteOption: TypeAlias = Annotated[bool, "rank by the size of the scores and 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Metric(Generic[P]):
-    """A checked function from explanations to numbers, with the direction that is better and what it needs."""
+    """A checked function from explanations to numbers, with the direction that is better and what it needs.
+
+    `gold` is what it needs of people, if that is among its `needs`.
+    """
 
     function: Callable[P, FloatArray]
     name: str
@@ -41,6 +46,7 @@ class Metric(Generic[P]):
     bodies: tuple[type[Body], ...]
     needs: tuple[Need, ...]
     options: tuple[Option, ...]
+    gold: GoldKind = "selection"
 
     def __post_init__(self) -> None:
         # The metric stands where the function stood: its name, docstring and signature are the function's.
@@ -124,9 +130,16 @@ metrics: Registry[Metric[...]] = Registry("metric", plugins="rationales.metrics"
 
 
 def metric(
-    name: str, *, best: Best, bodies: tuple[type[Body], ...], needs: tuple[Need, ...] = ()
+    name: str,
+    *,
+    best: Best,
+    bodies: tuple[type[Body], ...],
+    needs: tuple[Need, ...] = (),
+    gold: GoldKind = "selection",
 ) -> Callable[[Callable[P, FloatArray]], Metric[P]]:
     """Register a function as a metric: `best` is the better direction, `bodies` the kinds of explanation it takes.
+
+    Where it needs `gold`, that may be the words that people selected, or those of two texts that they linked.
 
     The function is `(model, explanations, gold=None, *, options)`, or `other` in place of `gold` where that is what it
     needs. Options are keyword-only and have defaults; `Annotated[type, "help"]` gives them the text for the command.
@@ -143,7 +156,8 @@ def metric(
                 f"options have defaults; its signature is {inspect.signature(function)}"
             )
         hints = get_type_hints(function, include_extras=True)
-        made = Metric(function, name, best, bodies, needs, tuple(_option(option, hints) for option in options))
+        known = tuple(_option(option, hints) for option in options)
+        made = Metric(function, name, best, bodies, needs, known, gold)
         return metrics(name)(made)
 
     return register
@@ -168,7 +182,9 @@ def _option(parameter: inspect.Parameter, hints: dict[str, Any]) -> Option:
 
 def _kinds(bodies: tuple[type[Body], ...]) -> str:
     """The kinds of body in words: "scores or a selection"."""
-    return " or ".join(("scores" if body is Scores else f"a {body.__name__.lower()}") for body in bodies)
+    names = {Scores: "scores", Alignment: "an alignment"}
+    *others, last = (names.get(body, f"a {body.__name__.lower()}") for body in bodies)
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def _remedy(given: type[Body], wanted: tuple[type[Body], ...]) -> str:

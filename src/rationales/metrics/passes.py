@@ -1,4 +1,4 @@
-"""What metrics ask of a model about texts with some of their tokens erased: each version once, in full batches.
+"""What metrics ask of a model about texts without some of their tokens or links: each version once, in full batches.
 
 Inside a block of `shared_passes` metrics find the answers that others got before them, and `Passes.together` asks for
 all that several of them want at once.
@@ -10,25 +10,34 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TypeAlias, TypeVar
+from functools import cached_property
+from typing import Literal, TypeAlias, TypeVar
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from rationales.data.example import Example
 from rationales.explanation.types import BoolArray, Explanation
 from rationales.metrics.on_tokens import OnTokens
-from rationales.models import Batch, Erasure, Model, erased_logits
+from rationales.models import Batch, CoAttentive, Erasure, Model, erased_logits, over
 
 T = TypeVar("T")
 Texts: TypeAlias = tuple[str, ...]
 
-Question: TypeAlias = tuple[int, Erasure | None, bytes]
-"""A row of a batch, an erasure, and the erased tokens, a bit for each: what decides the logits.
+How: TypeAlias = Erasure | Literal["links"]
+"""What a version of a text lacks: tokens, erased in one of these ways, or links between its two parts."""
 
-A version with nothing erased has no erasure; where several rows have the same text, the first stands for all.
+Question: TypeAlias = tuple[int, How | None, bytes]
+"""A row of a batch, how its version is made, and the erased tokens or the kept links, a bit for each.
+
+That decides the logits. Nothing is done to a whole text; where several rows have the same text, the first stands for
+all.
 """
+
+WHOLE = b""
+"""In place of the kept links of a pair that keeps all of them."""
 
 
 class Answers:
@@ -39,7 +48,7 @@ class Answers:
         first: dict[Texts, int] = {}
         self._rows = [first.setdefault(source.example.texts, row) for row, source in enumerate(batch.sources)]
         self._given: dict[tuple[Explanation, ...], OnTokens] = {}
-        self._waiting: dict[Question, Erasure] = {}
+        self._waiting: dict[Question, How] = {}
         self._numbers: dict[Question, int] = {}
         self._logits: list[Tensor] = []
 
@@ -57,10 +66,21 @@ class Answers:
         rows = np.repeat(self._rows, 1 + several).tolist()
         hows = [erasure if some else None for some in np.any(drops, axis=1).tolist()]
         bits = [row.tobytes() for row in np.packbits(drops, axis=1)]
-        questions = list(zip(rows, hows, bits, strict=True))
+        return self._noted(list(zip(rows, hows, bits, strict=True)), erasure)
+
+    def note_links(self, kept: Sequence[Sequence[BoolArray]]) -> list[Question]:
+        """The questions about each whole pair, followed by its versions with only the links `kept` [P, H] of each."""
+        questions: list[Question] = []
+        for row, versions in zip(self._rows, kept, strict=True):
+            questions.append((row, None, WHOLE))
+            for keep in versions:
+                questions.append((row, None, WHOLE) if keep.all() else (row, "links", np.packbits(keep).tobytes()))
+        return self._noted(questions, "links")
+
+    def _noted(self, questions: list[Question], how: How) -> list[Question]:
         for question in questions:
             if question not in self._numbers:
-                self._waiting.setdefault(question, erasure)
+                self._waiting.setdefault(question, how)
         return questions
 
     def ask(self) -> None:
@@ -71,20 +91,54 @@ class Answers:
         if not waiting:
             return
         with self.model.borrowed(), torch.no_grad():
-            for erasure in dict.fromkeys(waiting.values()):
-                alike = [question for question, how in waiting.items() if how == erasure]
-                rows = torch.tensor([row for row, _, _ in alike])
-                bits = np.frombuffer(b"".join(bits for _, _, bits in alike), dtype=np.uint8).reshape(len(alike), -1)
-                drops = np.unpackbits(bits, axis=1, count=self.batch.width).view(np.bool_)
-                found.append(erased_logits(self.model, self.batch, rows, torch.from_numpy(drops), erasure))
+            for how in dict.fromkeys(waiting.values()):
+                alike = [question for question, own in waiting.items() if own == how]
+                found.append(self._linked(alike) if how == "links" else self._erased(alike, how))
                 asked += alike
             self._logits.append(torch.cat(found).cpu())
         self._numbers.update({question: number for number, question in enumerate(asked, start=len(self._numbers))})
 
+    def _erased(self, alike: Sequence[Question], erasure: Erasure) -> Tensor:
+        """Logits [n, C] of texts without some of their tokens."""
+        rows = torch.tensor([row for row, _, _ in alike])
+        bits = np.frombuffer(b"".join(bits for _, _, bits in alike), dtype=np.uint8).reshape(len(alike), -1)
+        drops = np.unpackbits(bits, axis=1, count=self.batch.width).view(np.bool_)
+        return erased_logits(self.model, self.batch, rows, torch.from_numpy(drops), erasure)
+
+    def _linked(self, alike: Sequence[Question]) -> Tensor:
+        """Logits [n, C] of pairs with some of the links between their texts."""
+        model, device, batch = self.model, self.batch.ids.device, self.batch.to("cpu")
+        assert isinstance(model, CoAttentive)
+        rows = np.array([row for row, _, _ in alike])
+
+        def compute(part: Batch, numbers: Tensor) -> Tensor:
+            some = numbers.tolist()
+            own = self._sizes[rows[some]]
+            factors = np.zeros((len(some), *own.max(0).clip(min=1)), dtype=np.float32)
+            for place, (number, (first, second)) in enumerate(zip(some, own.tolist(), strict=True)):
+                factors[place, :first, :second] = _kept(alike[number][2], first, second)
+            return model.logits(part.to(device), alignment=torch.from_numpy(factors).to(device))
+
+        return over(model, batch, torch.from_numpy(rows), compute)
+
+    @cached_property
+    def _sizes(self) -> NDArray[np.int64]:
+        """The tokens of the first and of the second text, [B, 2]."""
+        segments = [[token.segment for token in source.tokens] for source in self.batch.sources]
+        return np.array([[own.count(0), own.count(1)] for own in segments], dtype=np.int64)
+
     def logits(self, questions: Sequence[Question]) -> Tensor:
-        """The answers to what `note` gave, [B, 1 + V, C] on the processor."""
+        """The answers to what was noted, [Q, C] on the processor."""
         numbers = torch.tensor([self._numbers[question] for question in questions])
-        return torch.cat(self._logits)[numbers].view(len(self.batch), -1, len(self.model.labels))
+        return torch.cat(self._logits)[numbers]
+
+
+def _kept(bits: bytes, first: int, second: int) -> BoolArray:
+    """The links that a question keeps, [first, second]."""
+    if bits == WHOLE:
+        return np.ones((first, second), dtype=np.bool_)
+    unpacked = np.unpackbits(np.frombuffer(bits, dtype=np.uint8), count=first * second)
+    return unpacked.reshape(first, second).view(np.bool_)
 
 
 class _Noted(BaseException):
@@ -93,7 +147,7 @@ class _Noted(BaseException):
 
 @dataclass(eq=False)
 class Passes:
-    """What models said of some texts and their erased versions: whoever asks again gets the same answer.
+    """What models said of some texts and their versions: whoever asks again gets the same answer.
 
     `cut` counts the texts that were too long for the model.
     """
@@ -116,7 +170,17 @@ class Passes:
 
     def logits(self, answers: Answers, versions: BoolArray, erasure: Erasure) -> Tensor:
         """Logits of each whole text and of its V versions without the tokens `versions` [B, V, T], [B, 1 + V, C]."""
-        questions = answers.note(versions, erasure)
+        found = self._answered(answers, answers.note(versions, erasure))
+        return found.view(len(answers.batch), -1, found.shape[-1])
+
+    def linked_logits(self, answers: Answers, kept: Sequence[Sequence[BoolArray]]) -> list[Tensor]:
+        """Logits of each whole pair and of its versions with only the links `kept` [P, H] of each, [1 + V, C] each."""
+        found = self._answered(answers, answers.note_links(kept))
+        ends = np.cumsum([1 + len(versions) for versions in kept]).tolist()
+        return list(found.tensor_split(ends[:-1]))
+
+    def _answered(self, answers: Answers, questions: Sequence[Question]) -> Tensor:
+        """The answers to what was noted, [Q, C]; asked at once, unless others are to be asked along with them."""
         if self._noting:
             raise _Noted
         answers.ask()

@@ -1,8 +1,9 @@
 """Plausibility: do explanations point at the words that people marked?
 
 The measures of ERASER (DeYoung et al., ACL 2020), one number per explanation, per word: scores or selections of pieces
-are pooled to words by character offsets, and `gold` holds a `Selection` of the words that people marked. All measures
-are NaN where there is no gold explanation, where people marked no word, and where a score is NaN.
+are pooled to words by character offsets, and `gold` holds a `Selection` of the words that people marked. Of links
+between two texts, the words at the ends of those that are kept count as selected. All measures are NaN where there is
+no gold explanation, where people marked no word, where a score is NaN, and for links of which none was to be kept.
 
 AUROC and the precision-recall curve are our own few lines because scikit-learn takes about a millisecond a call; the
 tests hold them against it.
@@ -20,8 +21,8 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from rationales.errors import InputError
-from rationales.explanation.types import BoolArray, Explanation, FloatArray, Scores, Selection, Token
-from rationales.explanation.views import Pool, token_scores, top, words
+from rationales.explanation.types import Alignment, BoolArray, Explanation, FloatArray, Scores, Selection, Token
+from rationales.explanation.views import Pool, linked, token_scores, top, words
 from rationales.metrics.base import AbsoluteOption, Golds, PoolOption, metric, sized
 
 FractionOption: TypeAlias = Annotated[
@@ -30,7 +31,7 @@ FractionOption: TypeAlias = Annotated[
 Tokens: TypeAlias = tuple[Token, ...]
 
 
-@metric("token_precision", best="high", bodies=(Selection, Scores), needs=("gold",))
+@metric("token_precision", best="high", bodies=(Selection, Scores, Alignment), needs=("gold",))
 def token_precision(
     model: object,
     explanations: Sequence[Explanation],
@@ -52,7 +53,7 @@ def token_precision(
     return _hard(precision, explanations, gold, fraction, pool, absolute)
 
 
-@metric("token_recall", best="high", bodies=(Selection, Scores), needs=("gold",))
+@metric("token_recall", best="high", bodies=(Selection, Scores, Alignment), needs=("gold",))
 def token_recall(
     model: object,
     explanations: Sequence[Explanation],
@@ -73,7 +74,7 @@ def token_recall(
     return _hard(recall, explanations, gold, fraction, pool, absolute)
 
 
-@metric("token_f1", best="high", bodies=(Selection, Scores), needs=("gold",))
+@metric("token_f1", best="high", bodies=(Selection, Scores, Alignment), needs=("gold",))
 def token_f1(
     model: object,
     explanations: Sequence[Explanation],
@@ -94,7 +95,7 @@ def token_f1(
     return _hard(f1, explanations, gold, fraction, pool, absolute)
 
 
-@metric("iou_f1", best="high", bodies=(Selection, Scores), needs=("gold",))
+@metric("iou_f1", best="high", bodies=(Selection, Scores, Alignment), needs=("gold",))
 def iou_f1(
     model: object,
     explanations: Sequence[Explanation],
@@ -250,6 +251,10 @@ def _per_word(
     for place, (explanation, human) in enumerate(zip(explanations, gold, strict=True)):
         if human is None:
             continue
+        if isinstance(explanation.body, Alignment):
+            if explanation.body.keep is None:
+                continue
+            explanation = linked(explanation)
         explanation = sized(words(explanation, pool), absolute)
         marked = _marked(human, explanation.tokens)
         if marked.any() and not np.isnan(token_scores(explanation)).any():

@@ -11,7 +11,7 @@ from transformers import PreTrainedModel
 from rationales.errors import InputError
 from rationales.models.batch import Batch, Encoded, Erasure
 from rationales.models.embedded import embedded_encoder
-from rationales.models.loading import OWN_KINDS, PAIR_CLASSIFIER, checked_device, kind_of
+from rationales.models.loading import GATES, OWN_KINDS, PAIR_CLASSIFIER, checked_device, kind_of
 from rationales.models.packer import erased_logits, over, over_rows, packed, rounds
 from rationales.models.pairs import PairClassifier
 from rationales.models.protocols import Attentive, CoAttentive, Differentiable, Model, SelfExplaining, demand
@@ -66,6 +66,8 @@ def load(
             raise InputError(f"{source} holds a {kind}, which keeps its own tokenizer; leave out the other")
         own = PairClassifier if kind == PAIR_CLASSIFIER else Rationalizer
         return own.from_pretrained(source, device=device, max_length=max_length)
+    if isinstance(source, (str, Path)) and kind_of(source) == GATES:
+        raise InputError(f"{source} holds gates of diffmask and no model; give the model, and --gates {source}")
     if isinstance(source, (str, Path)):
         return TransformersClassifier.from_pretrained(source, device=device, max_length=max_length, tokenizer=tokenizer)
     if tokenizer is None and hasattr(source, "model") and hasattr(source, "tokenizer"):

@@ -100,7 +100,10 @@ class Batch:
 
     def aligned(self, alignment: Tensor) -> Batch:
         """The batch with the attention between its two texts multiplied by `alignment` [B, P, H]."""
-        factors = alignment if self.alignment is None else self.alignment * alignment
+        factors = alignment
+        if self.alignment is not None:  # both have room for all tokens, one of them perhaps for more
+            first, second = map(min, zip(self.alignment.shape[1:], alignment.shape[1:], strict=True))
+            factors = self.alignment[:, :first, :second] * alignment[:, :first, :second]
         return replace(self, alignment=factors, sources=())
 
     def members(self, segment: int, size: int | None = None) -> Tensor:

@@ -18,8 +18,9 @@ from rationales.errors import InputError, ModelError, RationalesError
 
 RATIONALIZER = "rationalizer"
 PAIR_CLASSIFIER = "pair_classifier"
+GATES = "diffmask"
 OWN_KINDS = (RATIONALIZER, PAIR_CLASSIFIER)
-"""What `model_type` is in the configs of models that are not those of Transformers."""
+"""What `model_type` is in the configs of models that are not those of Transformers; gates are no model."""
 
 
 def kind_of(source: str | Path) -> str | None:

@@ -74,7 +74,7 @@ def tapped_attention(
         if tap.recording:
             tap.logits.append(logits)
             tap.probabilities.append(probabilities)
-        used = probabilities if tap.scale is None else probabilities * tap.scale
+        used = probabilities if tap.scale is None else probabilities * tap.scale.to(probabilities)
     used = drop_out(used, p=dropout, training=module.training)
     return (used @ value).transpose(1, 2).contiguous(), used
 

@@ -25,6 +25,7 @@ from rationales.models.alignment import attention_factors, between
 from rationales.models.arity import mismatch, texts_per_example
 from rationales.models.batch import Batch, Erasure, Side, erase
 from rationales.models.borrow import borrowed
+from rationales.models.guiding import Guide, guided_batch
 from rationales.models.loading import (
     check_complete,
     check_shapes,
@@ -46,8 +47,11 @@ class TransformersClassifier:
     Texts longer than `max_length` tokens (by default what the model can take) are cut at the end, the longer text
     of a pair first; `truncation="error"` refuses them instead. Batches are padded on the right, whatever the
     tokenizer's `padding_side` says; decoders can also be padded on the left. `budget` is the number of tokens per
-    batch; by default it follows from the device's free memory.
+    batch; by default it follows from the device's free memory. A `guide` may be set, which says how far the words of
+    two texts may be linked.
     """
+
+    guide: Guide | None = None
 
     def __init__(
         self,
@@ -176,7 +180,7 @@ class TransformersClassifier:
                 f"the tokenizer has a token with the number {largest}, and {self.name} knows only {known} tokens; give "
                 "the tokenizer that it was trained with"
             )
-        return batch.to(self.device)
+        return guided_batch(batch, self.guide, self.model.dtype).to(self.device)
 
     def _inputs(self, batch: Batch) -> dict[str, Tensor]:
         inputs = {"input_ids": batch.ids, "attention_mask": batch.keep.long()}

@@ -28,6 +28,8 @@ CHUNK = 25
 """Cases in a chunk, and on a page of results."""
 SEPARATOR = "\0"
 """Between the cases of a chunk; `shown` lets none through."""
+ROOM = 388
+"""Pixels for a picture of links, so that two are side by side on a screen of 1,000."""
 HUMAN = "human"
 
 
@@ -52,7 +54,7 @@ def draw(case: Case, order: Mapping[str, int]) -> Markup:
 def _cell(method: str, explanation: Explanation, case: Case) -> Cell:
     human, label = explanation.provenance.method == HUMAN, explanation.target.label
     other = label if label != case.predicted and not human else ""
-    return Cell(method, human, isinstance(explanation.body, Alignment), other, highlights(explanation))
+    return Cell(method, human, isinstance(explanation.body, Alignment), other, highlights(explanation, ROOM))
 
 
 class Drawn:
@@ -63,6 +65,7 @@ class Drawn:
         self._names: dict[str, dict[str, int]] = {"models": {}, "labels": {}}
         self._methods: dict[str, bool] = {}  # and whether that is people
         self._rows: list[list[Any]] = []
+        self.linked = False  # whether there are links between two texts among what was drawn
         self.first = self._batch()
 
     def __len__(self) -> int:
@@ -79,6 +82,7 @@ class Drawn:
         """What the filters look at."""
         for method, explanation in case.explanations.items():
             self._methods.setdefault(method, explanation.provenance.method == HUMAN)
+            self.linked |= isinstance(explanation.body, Alignment)
         return [
             self._number("models", case.model),
             -1 if case.label is None else self._number("labels", case.label),
@@ -102,7 +106,8 @@ class Drawn:
         last = len(self._order)
         methods = sorted(self._methods, key=lambda name: (not self._methods[name], self._order.get(name, last)))
         names = {kind: list(map(shown, found)) for kind, found in self._names.items()}
-        content = {"size": CHUNK, **names, "methods": list(map(shown, methods)), "rows": self._rows}
+        content = {"size": CHUNK, "linked": self.linked, **names, "methods": list(map(shown, methods))}
+        content["rows"] = self._rows
         return packed(json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")))
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from rationales.comparison.types import RANDOM, Figure, Measure, Standing
+from rationales.comparison.types import FLOORS, RANDOM, Figure, Measure, Standing
 from rationales.report import svg
 from rationales.report.figures import fixed, number
 from rationales.report.svg import Box, Look, Scale
@@ -127,11 +127,11 @@ def cost(name: str, standings: Sequence[Standing], measure: Measure, looks: Mapp
         for standing in standings
         if (figure := standing.figures.get(measure.name)) is not None and svg.drawable(figure.mean)
     ]
-    points = [point for point in found if point.method != RANDOM and FASTEST < point.seconds < SLOWEST]
+    points = [point for point in found if point.method not in FLOORS and FASTEST < point.seconds < SLOWEST]
     if not points:
         return None
     points.sort(key=lambda point: point.figure.mean)
-    floor = next((point.figure.mean for point in found if point.method == RANDOM), math.nan)
+    floor = next((point.figure.mean for point in found if point.method in FLOORS), math.nan)
     across = svg.fitted([point.seconds for point in points], LEFT, WIDTH - 20, log=True)
     heights = [y for point in points for y in _bounds(point.figure)]
     up = svg.fitted([*heights, *([floor] if svg.drawable(floor) else [])], BOTTOM, TOP)

@@ -16,8 +16,9 @@ from markupsafe import Markup
 from rationales.explanation import Alignment, Explanation, Scores, Selection, Sentence, Token
 from rationales.explanation.types import FloatArray
 from rationales.explanation.views import kept_spans
-from rationales.report import links
+from rationales.report import matrix, two_lines
 from rationales.report.figures import counted, number, signed
+from rationales.report.links import Links, links_of
 from rationales.report.safe import escaped
 from rationales.report.strength import level, shares
 
@@ -25,6 +26,8 @@ LONG = 3000
 """Characters from which on a text gets a window of its own, to be scrolled by mouse or keyboard."""
 MOST_WORDS = 2000
 """Of a longer text only the beginning is drawn, so that one of a whole book does not stop the page."""
+ROOM = 640
+"""Pixels for a picture of links in a notebook."""
 NAMED = 6
 """So many of the strongest words on either side are named for screen readers."""
 
@@ -38,8 +41,11 @@ class Mark(NamedTuple):
     number: str = ""
 
 
-def highlights(explanation: Explanation) -> Markup:
-    """The texts of an explanation with its reason marked in them, drawn as a table, listed, or in words."""
+def highlights(explanation: Explanation, room: int = ROOM) -> Markup:
+    """The texts of an explanation with its reason marked in them, drawn as links, listed, or in words.
+
+    Pictures of links are at most `room` pixels wide; a narrower place shrinks them.
+    """
     with np.errstate(all="ignore"):  # scores may be infinite, and infinities may meet
         words = explanation.words()
     match words.body:
@@ -49,11 +55,8 @@ def highlights(explanation: Explanation) -> Markup:
             spans = kept_spans(explanation)
             kept = [words.texts[segment][start:end] for segment, start, end in spans]
             return Markup(_spoken(_named("Marked", kept)) + _texts(words, _kept(spans)))
-        case Alignment() as body:
-            left, right = ([token for token in words.tokens if token.segment == side] for side in (0, 1))
-            if links.fits(body):
-                return links.table(left, right, body)
-            return Markup(_texts(words, {})) + links.listed(left, right, body)
+        case Alignment():
+            return Markup(_aligned(words, links_of(explanation), room))
         case Sentence() as body:
             return Markup(_texts(words, {})) + _sentence(body, words.target.index)
 
@@ -140,6 +143,37 @@ def _pieces(text: str, marks: Iterable[Mark], end: int) -> Iterator[str]:
         yield f'<mark class="{mark.style}"{title}>{escaped(text[mark.start : min(mark.end, end)])}</mark>'
         last = mark.end
     yield escaped(text[last:end])
+
+
+# Links between two texts
+
+
+def _aligned(words: Explanation, links: Links, room: int) -> str:
+    """Two lines and a matrix; a list of the strongest links where either would be too large to be read."""
+    drawn = two_lines.picture(links, room) if two_lines.fits(links) else _texts(words, _linked(links))
+    return drawn + (matrix.folded(links, room) if matrix.fits(links) else _listed(links))
+
+
+def _linked(links: Links) -> Marks:
+    """Where links end in the texts: of links that meet or overlap, the stronger one is marked."""
+    marks: Marks = {}
+    for pair, share in zip(links.pairs, links.strengths(), strict=True):
+        for segment, (start, end) in enumerate((pair.first, pair.second)):
+            own = marks.setdefault(segment, [])
+            if all(end <= mark.start or mark.end <= start for mark in own):
+                own.append(Mark(start, end, links.style(share), signed(pair.weight)))
+    return {segment: sorted(own) for segment, own in marks.items()}
+
+
+def _listed(links: Links) -> str:
+    """The links that are drawn, strongest first."""
+    items = []
+    for pair, share in zip(links.pairs, links.strengths(), strict=True):
+        first, second = map(escaped, links.said(pair))
+        link = f'<mark class="{links.style(share)}"><bdi>{first}</bdi> – <bdi>{second}</bdi></mark>'
+        items.append(f'<li>{link} <span class="aside">{signed(pair.weight)}</span></li>')
+    about = "" if two_lines.fits(links) else f'<p class="aside">{escaped(links.about)}</p>'
+    return about + (f'<ol class="strongest">{"".join(items)}</ol>' if items else "")
 
 
 def _sentence(body: Sentence, index: int) -> Markup:

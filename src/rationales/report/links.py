@@ -1,73 +1,105 @@
-"""Links between the words of two texts as HTML: a table if it is of a readable size, else a list of the strongest."""
+"""What is drawn of the links between two texts, in whatever form: words, phrases, and how strong each link is.
+
+Of a method that keeps links, the pairs of phrases are drawn that the kept ones make up; of a method that only weighs
+them, the few strongest.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
-from markupsafe import Markup
 
-from rationales.explanation import Alignment, Token
-from rationales.report.figures import number, signed
-from rationales.report.safe import escaped
+from rationales.explanation import Alignment, Explanation, Token
+from rationales.explanation.phrases import PhrasePair, linked_words, phrase_pairs, sides, strongest_links
+from rationales.explanation.types import BoolArray, FloatArray
+from rationales.report.figures import counted, signed
 from rationales.report.strength import level, shares
 
-MOST_ROWS, MOST_COLUMNS = 30, 16
-LISTED = 12
-"""So many of the strongest links are listed where a table would be too large."""
+STRONGEST = 8
+"""So many links are drawn of a method that keeps none."""
+MOST_PHRASES = 20
+"""Of more pairs of phrases the strongest are drawn."""
+KEPT = "kept"
 
 
-def fits(body: Alignment) -> bool:
-    """Whether the links can be shown as a table."""
-    rows, columns = len(body.weights), len(body.weights.T)
-    return 0 < rows <= MOST_ROWS and 0 < columns <= MOST_COLUMNS
+@dataclass(frozen=True)
+class Links:
+    """The words of both texts, the weights [R, C] of their links, and what is drawn of them.
+
+    `shares` [R, C] are weights as shares of the largest, 0 where a link is too weak to be marked or not kept; `phrases`
+    are all that the kept links make up; `pairs` are the links to be drawn as lines, strongest first.
+    """
+
+    texts: tuple[str, ...]
+    left: Sequence[Token]
+    right: Sequence[Token]
+    weights: FloatArray
+    keep: BoolArray | None
+    shares: FloatArray
+    phrases: Sequence[PhrasePair]
+    pairs: Sequence[PhrasePair]
+    about: str
+
+    def said(self, pair: PhrasePair) -> tuple[str, str]:
+        """Both phrases."""
+        return self.texts[0][slice(*pair.first)], self.texts[1][slice(*pair.second)]
+
+    def strengths(self) -> list[float]:
+        """The weight of each pair as a share of the largest, in [-1, 1]."""
+        weights = np.array([pair.weight for pair in self.pairs])
+        largest = np.abs(weights[np.isfinite(weights)]).max(initial=0.0) or 1.0
+        with np.errstate(all="ignore"):
+            found: list[float] = np.nan_to_num(np.clip(weights / largest, -1, 1)).tolist()
+        return found
+
+    def style(self, share: float) -> str:
+        """The class of a link."""
+        return KEPT if self.keep is not None else level(share)
 
 
-def table(left: Sequence[Token], right: Sequence[Token], body: Alignment) -> Markup:
-    """One row per word of the first text, one column per word of the second; strong links are shaded, with numbers."""
-    found = _shares(body)
-    heads = Markup("").join(
-        Markup('<th scope="col"><span class="turned" dir="auto">{}</span></th>').format(escaped(token.text))
-        for token in right
-    )
-    rows = Markup("").join(
-        Markup('<tr><th scope="row" dir="auto">{}</th>{}</tr>').format(
-            escaped(token.text), Markup("").join(map(_cell, found[row].tolist(), body.weights[row].tolist()))
-        )
-        for row, token in enumerate(left)
-    )
-    return Markup(
-        '<div class="scroll" tabindex="0" role="group" aria-label="Links between the two texts"><table class="links">'
-        '<caption class="unseen">Words of the first text in rows, of the second in columns.</caption>'
-        "<thead><tr><td></td>{}</tr></thead><tbody>{}</tbody></table></div>"
-    ).format(heads, rows)
+def links_of(explanation: Explanation) -> Links:
+    """What to draw of an alignment."""
+    with np.errstate(all="ignore"):  # weights may be infinite, and infinities may meet
+        words = linked_words(explanation)
+    body = words.body
+    assert isinstance(body, Alignment)
+    found = shares(body.weights if body.keep is None else np.where(body.keep, body.weights, 0.0))
+    phrases = [] if body.keep is None else sorted(phrase_pairs(words), key=lambda one: -abs(np.nan_to_num(one.weight)))
+    pairs, about = _weighed(words, found) if body.keep is None else _kept(phrases, body.keep)
+    return Links(words.texts, *sides(words), body.weights, body.keep, found, phrases, pairs, about)
 
 
-def _cell(share: float, weight: float) -> Markup:
-    if share == 0:
-        return Markup('<td title="{}"></td>').format(signed(weight))
-    return Markup('<td class="{}" title="{}">{}</td>').format(level(share), signed(weight), number(weight, 2))
+def _weighed(words: Explanation, found: FloatArray) -> tuple[list[PhrasePair], str]:
+    pairs = [pair for pair in strongest_links(words, STRONGEST) if found[pair.rows[0], pair.columns[0]]]
+    if not pairs:
+        return [], "No link stands out."
+    if len(pairs) == found.size:
+        return pairs, ""
+    which = "The strongest" if len(pairs) == 1 else f"The {len(pairs)} strongest"
+    return pairs, f"{which} of {counted(found.size, 'link')}."
 
 
-def listed(left: Sequence[Token], right: Sequence[Token], body: Alignment) -> Markup:
-    """The strongest links, strongest first."""
-    items = Markup("").join(
-        Markup('<li><mark class="{}"><bdi>{}</bdi> – <bdi>{}</bdi></mark> <span class="aside">{}</span></li>').format(
-            level(share), escaped(left[row].text), escaped(right[column].text), signed(body.weights[row, column])
-        )
-        for row, column, share in _strongest(_shares(body))
-    )
-    if not items:
-        return Markup('<p class="aside">No link stands out.</p>')
-    return Markup('<p class="aside">The strongest links:</p><ol class="strongest">{}</ol>').format(items)
+def _kept(phrases: list[PhrasePair], keep: BoolArray) -> tuple[list[PhrasePair], str]:
+    if not phrases:
+        return [], "No link is kept."
+    about = f"{int(keep.sum()):,} of {counted(keep.size, 'link')} kept, in {counted(len(phrases), 'pair')} of phrases"
+    if len(phrases) <= MOST_PHRASES:
+        return phrases, f"{about}."
+    return phrases[:MOST_PHRASES], f"{about}; the {MOST_PHRASES} strongest are drawn."
 
 
-def _shares(body: Alignment) -> np.ndarray:
-    return shares(body.weights if body.keep is None else np.where(body.keep, body.weights, 0.0))
+def spoken(links: Links) -> str:
+    """The links in words, for screen readers; each phrase is isolated, so that its direction stays its own."""
+    said = "; ".join(f"{titled(*links.said(pair), pair.weight)}" for pair in links.pairs)
+    return f"{links.about} {said}".strip()
 
 
-def _strongest(found: np.ndarray) -> Iterator[tuple[int, int, float]]:
-    for place in np.argsort(-np.abs(found), axis=None, kind="stable")[:LISTED]:
-        row, column = divmod(int(place), found.shape[1])
-        if found[row, column] != 0:
-            yield row, column, float(found[row, column])
+def titled(first: str, second: str, weight: float) -> str:
+    """One link in words.
+
+    >>> titled("a", "b", 0.5)
+    '\\u2068a\\u2069 – \\u2068b\\u2069 +0.5'
+    """
+    return f"\u2068{first}\u2069 – \u2068{second}\u2069 {signed(weight)}"

@@ -10,7 +10,7 @@ from typing import Any
 from markupsafe import Markup
 from rich.console import Console
 
-from rationales.explanation import Explanation, Scores
+from rationales.explanation import Alignment, Explanation, Scores
 from rationales.report import palette
 from rationales.report.figures import counted, number
 from rationales.report.html import highlights
@@ -28,6 +28,7 @@ def to_html(explanations: Sequence[Explanation], first: int | None = None) -> st
             style=Markup(palette.css() + asset("highlights.css")),
             explanations=[(explanation, highlights(explanation)) for explanation in chosen],
             scored=any(isinstance(explanation.body, Scores) for explanation in chosen),
+            linked=any(isinstance(explanation.body, Alignment) for explanation in chosen),
             left_out=_left_out(explanations, chosen),
             number=number,
         )

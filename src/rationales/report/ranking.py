@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from rationales.comparison.types import RANDOM, Agreement, Figure, Measure, Standing
+from rationales.comparison.types import FLOORS, Agreement, Figure, Measure, Standing
 from rationales.report import charts, svg
 from rationales.report.figures import counted, fixed, number
 from rationales.report.strength import level
@@ -45,7 +45,7 @@ class Row:
 
     @property
     def is_floor(self) -> bool:
-        return self.standing.method == RANDOM
+        return self.standing.method in FLOORS
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def columns(measures: Sequence[Measure], standings: Sequence[Standing], ranked_b
         Column(
             measure,
             _options(measure.options),
-            fixed(floors[measure.name].mean) if measure.name in floors else "",
+            fixed(floor.mean) if (floor := floors.get(measure.name, NO_FIGURE)).count else "",
             measure.name == ranked_by,
         )
         for measure in ordered
@@ -93,7 +93,7 @@ def rows(heads: Sequence[Column], standings: Sequence[Standing], looks: Mapping[
 
 
 def _floors(standings: Sequence[Standing]) -> Mapping[str, Figure]:
-    return next((standing.figures for standing in standings if standing.method == RANDOM), {})
+    return next((standing.figures for standing in standings if standing.method in FLOORS), {})
 
 
 def _range(standings: Sequence[Standing], metric: str) -> tuple[float, float]:
@@ -103,7 +103,7 @@ def _range(standings: Sequence[Standing], metric: str) -> tuple[float, float]:
 
 
 def _cell(figure: Figure, floor: Figure, span: tuple[float, float], look: Look, method: str) -> Cell:
-    verdict, sign = ("the floor", "") if method == RANDOM else _verdict(figure)
+    verdict, sign = ("the floor", "") if method in FLOORS else _verdict(figure)
     total = figure.count + figure.undefined
     return Cell(
         fixed(figure.mean),

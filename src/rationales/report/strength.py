@@ -8,7 +8,9 @@ import numpy as np
 
 from rationales.explanation.types import FloatArray
 from rationales.report.palette import LEVELS
-from rationales.report.terminal import SHOWN
+
+SHOWN = 0.1
+"""What has less than this share of the largest score stays unmarked."""
 
 
 def shares(values: FloatArray) -> FloatArray:

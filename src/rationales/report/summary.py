@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from rationales.comparison.types import RANDOM, Agreement, Summary
+from rationales.comparison.types import FLOORS, RANDOM, Agreement, Summary
 from rationales.report import charts, palette, ranking, stability, svg
 from rationales.report.figures import counted
 from rationales.report.safe import asset, environment, escaped
@@ -32,7 +32,8 @@ class ModelView:
 
 def views(summary: Summary, prefix: str = "") -> list[ModelView]:
     """One view for each model; a method looks the same in all of them."""
-    looks = svg.looks((standing.method for standing in summary.standings), RANDOM, palette.SERIES)
+    methods = [standing.method for standing in summary.standings]
+    looks = svg.looks(methods, next((method for method in methods if method in FLOORS), RANDOM), palette.SERIES)
     return [_view(summary, model, f"{prefix}{place}", looks) for place, model in enumerate(summary.models)]
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from rationales.comparison.types import RANDOM, Agreement, Figure, Measure, Overlap, Stability, Standing, Summary
+from rationales.comparison.types import FLOORS, Agreement, Figure, Measure, Overlap, Stability, Standing, Summary
 from rationales.report.terminal import printable
 
 
@@ -39,12 +40,12 @@ def ranked_table(summary: Summary, model: str) -> Table:
     table = Table(title=Text(title), title_justify="left", box=box.SIMPLE_HEAD)
     table.add_column("")
     table.add_column("method")
-    floor = next((item.figures for item in summary.of(model) if item.method == RANDOM), {})
+    floor = next((item.figures for item in summary.of(model) if item.method in FLOORS), {})
     for measure in summary.measures:
         table.add_column(_heading(measure, floor.get(measure.name)), justify="right")
     table.add_column("s per 1,000\ntokens", justify="right")
     for standing in summary.of(model):
-        table.add_row(*_row(standing, summary.measures), style="dim" if standing.method == RANDOM else None)
+        table.add_row(*_row(standing, summary.measures, floor), style="dim" if standing.method in FLOORS else None)
     table.caption = (
         "Mean [95 % interval]. = within noise of the first. ○ not clearly better than random on the same texts."
     )
@@ -54,17 +55,22 @@ def ranked_table(summary: Summary, model: str) -> Table:
 
 def _heading(measure: Measure, floor: Figure | None) -> str:
     name = f"{measure.name.replace('_', ' ')} {'↑' if measure.best == 'high' else '↓'}"
-    return name if floor is None else f"{name}\nrandom: {floor.mean:.3f}"
+    return name if floor is None or _unknown(floor) else f"{name}\nrandom: {floor.mean:.3f}"
 
 
-def _row(standing: Standing, measures: tuple[Measure, ...]) -> list[Text | str]:
+def _row(standing: Standing, measures: tuple[Measure, ...], floor: Mapping[str, Figure]) -> list[Text | str]:
     name = Text(printable(standing.method))
     if standing.failure:
         return ["–", name, Text(f"could not run: {printable(standing.failure)}", overflow="ellipsis", no_wrap=True)]
-    floor = standing.method == RANDOM
-    cells = [_cell(standing.figures[measure.name], floor) for measure in measures]
+    unrivalled = [standing.method in FLOORS or _unknown(floor.get(measure.name)) for measure in measures]
+    cells = [_cell(standing.figures[each.name], alone) for each, alone in zip(measures, unrivalled, strict=True)]
     tied = "=" if standing.tied and standing.rank > 1 else " "
     return [f"{standing.rank}{tied}", name, *cells, f"{standing.seconds_per_1000_tokens:.2g}"]
+
+
+def _unknown(figure: Figure | None) -> bool:
+    """Whether something was tried, and could not be measured."""
+    return figure is not None and not figure.count
 
 
 def _cell(figure: Figure, floor: bool) -> str:
@@ -76,7 +82,8 @@ def _cell(figure: Figure, floor: bool) -> str:
 
 def agreement_table(agreement: Agreement) -> Table:
     """Mean rank correlation of every two methods."""
-    table = Table(title="How far methods rank the tokens alike (Spearman)", title_justify="left", box=box.SIMPLE_HEAD)
+    title = f"How far methods rank the {agreement.unit} alike (Spearman)"
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
     table.add_column("")
     for number, _ in enumerate(agreement.methods, 1):
         table.add_column(str(number), justify="right")

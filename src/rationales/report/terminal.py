@@ -2,23 +2,37 @@
 
 Words, not pieces, have scores; of a selection its own tokens are shown. Direction is told by more than colour: words
 that speak for the target are bold, words that speak against it are underlined.
+
+Links between two texts are a matrix of block characters, where there is room, and a list. The matrix has a row for each
+word of the first text, and a column as wide as its word for each of the second. What is kept is a solid block, so that
+phrases are rectangles; weights are shaded, and those against the label are of other characters.
 """
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
+from rich.cells import cell_len, set_cell_size
+from rich.color import Color
 from rich.style import Style
 from rich.text import Text
 
 from rationales.explanation import Alignment, Explanation, Scores, Selection, Sentence
-from rationales.explanation.views import kept_spans, word_tokens
+from rationales.explanation.views import kept_spans
+from rationales.report.links import Links, links_of
+from rationales.report.strength import SHOWN
 
 FOR, AGAINST = (46, 125, 50), (198, 40, 40)
-SHOWN = 0.1
-"""Words with less than this share of the largest score stay unmarked."""
+MOST_ROWS, MOST_CHARACTERS = 24, 79
+"""Of a matrix that is drawn."""
+LONGEST = 14
+"""Of a word beside or above the matrix; longer ones are cut."""
+SHADES_FOR, SHADES_AGAINST = "░▒▓█", "-=#"
+"""From weak to strong."""
+KEPT, NOTHING = "█", "·"
+KEY = f"  {SHADES_FOR} for, {SHADES_AGAINST} against the label, from weak to strong"
 
 
 def printable(text: str) -> str:
@@ -55,8 +69,8 @@ def coloured(explanation: Explanation) -> Text:
             if place == segment:
                 line.stylize(style, start, end)
         out.append_text(line).append("\n")
-    for extra in _lines(words):
-        out.append(extra + "\n")
+    for extra in _lines(explanation):
+        out.append_text(extra).append("\n")
     return out
 
 
@@ -91,7 +105,8 @@ def plain(explanation: Explanation, most: int = 10) -> str:
     """The texts, and below them the words with the largest scores, for a pipe or a file."""
     words = explanation.words()
     texts = [printable(text) for text in words.texts]
-    return "\n".join([headline(explanation), *texts, *_listed(explanation, words, most), *_lines(words)])
+    lines = (line.plain.rstrip() for line in _lines(explanation))
+    return "\n".join([headline(explanation), *texts, *_listed(explanation, words, most), *lines])
 
 
 def _listed(explanation: Explanation, words: Explanation, most: int) -> Iterator[str]:
@@ -104,17 +119,72 @@ def _listed(explanation: Explanation, words: Explanation, most: int) -> Iterator
             yield f"  {' … '.join(chosen) or '(nothing)'}"
 
 
-def _lines(words: Explanation) -> Iterator[str]:
+def _lines(explanation: Explanation) -> Iterator[Text]:
     """What is not a mark on the text: links between two texts, a sentence."""
-    match words.body:
-        case Alignment(weights=weights, keep=keep):
-            tokens = word_tokens(words.texts)
-            left, right = ([token for token in tokens if token.segment == side] for side in (0, 1))
-            shown = weights if keep is None else np.where(keep, weights, -np.inf)
-            for cell in np.argsort(-shown, axis=None, kind="stable")[:10]:
-                row, column = divmod(int(cell), weights.shape[1])
-                if np.isfinite(shown[row, column]):
-                    pair = f"{printable(left[row].text)} – {printable(right[column].text)}"
-                    yield f"  {weights[row, column]:+.4f}  {pair}"
+    match explanation.body:
+        case Alignment():
+            yield from _links(links_of(explanation))
         case Sentence(text=text):
-            yield f"  {printable(text)}"
+            yield Text(f"  {printable(text)}")
+
+
+# Links between two texts
+
+
+def _links(links: Links) -> Iterator[Text]:
+    """The lines of the matrix, if it has room, and the links that stand out, strongest first."""
+    if links.left and links.right:
+        yield from _matrix(links)
+    if links.about:
+        yield Text(f"  {links.about}")
+    phrases = [" – ".join(map(printable, links.said(pair))) for pair in links.pairs]
+    wide = min(max(map(cell_len, phrases), default=0), MOST_CHARACTERS // 2)
+    for phrase, pair in zip(phrases, links.pairs, strict=True):
+        yield Text(f"  {phrase}{' ' * (wide - cell_len(phrase))}  {pair.weight:+.4f}")
+
+
+def _matrix(links: Links) -> Iterator[Text]:
+    rows, columns = ([_cut(printable(word.text)) for word in side] for side in (links.left, links.right))
+    label = max(map(cell_len, rows))
+    widths = [max(1, cell_len(word)) for word in columns]
+    if len(rows) > MOST_ROWS or 2 + label + sum(widths) + len(widths) > MOST_CHARACTERS:
+        return
+    yield Text(" ".join([" " * (2 + label), *columns]))
+    for number, word in enumerate(rows):
+        yield Text(f"  {set_cell_size(word, label)}").append_text(_row(links, number, widths))
+    if links.keep is None:
+        yield Text(KEY)
+
+
+def _cut(word: str) -> str:
+    return word if cell_len(word) <= LONGEST else set_cell_size(word, LONGEST - 1) + "…"
+
+
+def _row(links: Links, row: int, widths: Sequence[int]) -> Text:
+    """The cells of a row, each after a space, or after a block where a phrase goes on."""
+    out = Text()
+    kept = [False] * len(widths) if links.keep is None else links.keep[row].tolist()
+    for column, (wide, share) in enumerate(zip(widths, links.shares[row].tolist(), strict=True)):
+        joined = column > 0 and kept[column] and kept[column - 1]
+        out.append(KEPT if joined else " ", _ink(FOR) if joined else None)
+        if kept[column]:
+            out.append(KEPT * wide, _ink(FOR))
+        elif share:
+            out.append(_shade(share) * wide, _ink(FOR) if share > 0 else _ink(AGAINST))
+        else:
+            out.append(NOTHING.center(wide), "dim")
+    return out
+
+
+def _ink(colour: tuple[int, int, int]) -> Style:
+    return Style(color=Color.from_rgb(*colour))
+
+
+def _shade(share: float) -> str:
+    """The character of a share.
+
+    >>> _shade(0.1), _shade(1.0), _shade(-0.5)
+    ('░', '█', '=')
+    """
+    shades = SHADES_FOR if share > 0 else SHADES_AGAINST
+    return shades[min(len(shades) - 1, int(abs(share) * len(shades)))]

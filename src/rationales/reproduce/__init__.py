@@ -1,6 +1,9 @@
 """Papers' tables, repeated: `rationales reproduce <table>`."""
 
 from rationales.reproduce import (
+    arec_table1,
+    arec_table3,
+    arec_table4,
     planted_rationalizers,
     regex_table1,
     regex_table2,
@@ -14,6 +17,9 @@ from rationales.reproduce.tables import Options, Table, reproduce, tables
 __all__ = [
     "Options",
     "Table",
+    "arec_table1",
+    "arec_table3",
+    "arec_table4",
     "planted_rationalizers",
     "regex_table1",
     "regex_table2",

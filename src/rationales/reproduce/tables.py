@@ -15,6 +15,8 @@ from rationales.results import Row, made_now, write
 
 Found: TypeAlias = list[dict[str, Any]]
 
+SEEDS = (1, 2, 3, 4, 5)
+
 
 @dataclass(frozen=True)
 class Options:
@@ -24,7 +26,7 @@ class Options:
     data_dir: str = option("", "Directory of the data sets; else the environment variable RATIONALES_DATA.")
     vectors: str = option("", "File of word vectors (GloVe), for tables of networks on words.")
     encoder: str = option("", "Directory or hub name of a pretrained encoder, for tables of Transformers encoders.")
-    seeds: tuple[int, ...] = option((1, 2, 3, 4, 5), "Seeds; figures are means over them.")
+    seeds: tuple[int, ...] = option(SEEDS, "Seeds; figures are means over them.")
     updates: int = option(0, "Steps of training; 0: as many as the table needs.")
     parts: tuple[str, ...] = option((), "Parts of the table to compute; none: all.")
     device: str = option("", "Such as cuda or cpu; empty: the best there is.")
@@ -50,6 +52,7 @@ class Table:
     """How to repeat one table.
 
     `compute` gives the figures of a part as plain JSON, one entry for each run; `rows` makes the table of all of them.
+    `seeds` are those of trainings, unless the user gives others.
     """
 
     name: str
@@ -57,6 +60,7 @@ class Table:
     parts: tuple[str, ...]
     compute: Callable[[str, Options, Callable[[str], None]], Found]
     rows: Callable[[Found], Sequence[Row]]
+    seeds: tuple[int, ...] = SEEDS
 
 
 tables: Registry[Table] = Registry("table")

@@ -11,11 +11,11 @@ import shutil
 import tempfile
 import warnings
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, fields, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -23,13 +23,14 @@ from rationales import results
 from rationales.comparison import Comparison, Curves, Measure, Stability, Summary
 from rationales.comparison.results import summary_to_json
 from rationales.comparison.store import RESULTS, Store, read_json, write_json
-from rationales.comparison.types import RANDOM
+from rationales.comparison.types import LINK_RANDOM, RANDOM
 from rationales.data import Dataset, Example
 from rationales.data import load as load_data
 from rationales.errors import InputError, MissingCapability
-from rationales.explainers import OWN, AnyExplainer, Own, Random
-from rationales.explanation import Explanation
+from rationales.explainers import OWN, Aligner, AnyExplainer, LinkRandom, LinkScorer, Own, Random
+from rationales.explanation import Alignment, Explanation
 from rationales.explanation.files import check_writable
+from rationales.metrics.base import GoldKind
 from rationales.metrics.passes import shared_passes
 from rationales.models import Model, SelfExplaining, TransformersClassifier, load
 from rationales.models.tokenising import cut_message
@@ -51,6 +52,18 @@ METHODS = (
 
 And `own`, if one of the models explains itself.
 """
+
+LINKS = "links"
+"""Stands for all methods of `LINK_METHODS`."""
+
+LINK_METHODS = (
+    *(LINK_RANDOM, "arec", "coattention", "link_gradient", "link_integrated_gradients", "link_leave_one_out"),
+    "link_lime",
+)
+"""The methods that link two texts, but for those that are costly (link_backselect) or must be trained (diffmask)."""
+
+LINK_METRICS, LINK_PLAUSIBILITY = ("aorc", "fidelity", "compactness", "contiguity"), ("alignment_f1",)
+"""Measured by default of links; plausibility only where the data say what people linked."""
 
 FAITHFULNESS, PLAUSIBILITY = ("comprehensiveness", "sufficiency", "decision_flip"), ("auroc", "auprc")
 """Measured by default; plausibility only where the data say what people marked."""
@@ -90,7 +103,8 @@ def compare(
     `model` is what `rationales.explain` takes, or several: a list, or a mapping from the names they should have. `data`
     are texts, pairs or examples, a data set that was loaded, or the name or path of one. `methods` are names, or
     explainers with options; `random`, the floor, is always among them, and unless methods are given so is `own`, what a
-    model that explains itself says. `metrics` are names, with `options` by name;
+    model that explains itself says. Methods that link the words of two texts are compared among themselves, over
+    `link_random`; "links" stands for all of them that need no training. `metrics` are names, with `options` by name;
     methods are ranked by `rank_by`, the first of them unless told otherwise. `stability` says how alike the models are
     explained: the overlap of the best `share` of the tokens, for each method and pair of models. `untrained` adds a
     model to these that never saw the task: the pretrained encoder that training began from (a directory or hub name),
@@ -100,14 +114,19 @@ def compare(
     """
     examples, labels, source = _examples(data)
     models = _models(model, tokenizer)
+    chosen = _methods(methods, models)
+    linking = any(isinstance(explainer, Aligner) for explainer in chosen.values())
+    if linking and stability:
+        raise InputError(
+            "stability is about the best tokens, and these methods link two texts; leave out one or the other"
+        )
     beside = _untrained(untrained, tokenizer, models, seed)
     if stability:
         _check_stability([*models, *beside], share)
     elif beside:
         raise InputError("an untrained model is for the test of stability; ask for that too (--stability)")
     _warn_of_labels(examples, labels, models)
-    chosen = _methods(methods, models)
-    asked = _metrics(metrics, options, marked=any(example.rationale is not None for example in examples))
+    asked = _metrics(metrics, options, linking=linking, marked=_marked(examples))
     rank_by = rank_by or asked[0].metric.name
     if rank_by not in {choice.metric.name for choice in asked}:
         raise InputError(f"methods are ranked by a metric that is measured; {rank_by!r} is not among them")
@@ -235,14 +254,36 @@ def _methods(given: Sequence[Method] | None, models: Mapping[str, Model]) -> dic
         given = [given]
     if given is None:
         given = (*METHODS, *([OWN] if any(isinstance(own, SelfExplaining) for own in models.values()) else []))
-    found: dict[str, AnyExplainer] = {}
-    for method in (RANDOM, *given):
-        explainer = as_explainer(method)
+    named = [each for method in given for each in (LINK_METHODS if method == LINKS else (method,))]
+    explainers = [as_explainer(method) for method in named]
+    found = _floor(explainers)
+    for explainer in explainers:
         name = method_label(explainer)
-        if name in found and name != RANDOM:
+        if any(explainer is other for other in found.values()) or name == RANDOM:
+            continue
+        if name in found:
             raise InputError(f"the method {name} is given twice")
-        found.setdefault(name, explainer)
+        found[name] = explainer
     return found
+
+
+def _floor(given: Sequence[AnyExplainer]) -> dict[str, AnyExplainer]:
+    """What the methods have to beat, by its name.
+
+    Of links it is the one that was given, or one that keeps links in the same way as the others.
+    """
+    linking = [explainer for explainer in given if isinstance(explainer, Aligner)]
+    if not linking:
+        return {RANDOM: Random()}
+    if len(linking) < len(given):
+        other = next(explainer for explainer in given if not isinstance(explainer, Aligner))
+        raise InputError(
+            f"{linking[0].name} links two texts and {other.name} does not; a comparison is of methods of one kind, so "
+            "make one of each"
+        )
+    floors = [explainer for explainer in linking if isinstance(explainer, LinkRandom)]
+    within = max((explainer.within for explainer in linking if isinstance(explainer, LinkScorer)), default=0.0)
+    return {LINK_RANDOM: floors[0] if floors else LinkRandom(within=within)}
 
 
 def method_label(explainer: AnyExplainer) -> str:
@@ -255,12 +296,29 @@ def method_label(explainer: AnyExplainer) -> str:
     return f"{explainer.name}({', '.join(changed)})" if changed else explainer.name
 
 
+def _marked(examples: Sequence[Example]) -> set[GoldKind]:
+    """What people were asked for, at least of some texts."""
+    asked: dict[GoldKind, bool] = {
+        "selection": any(example.rationale is not None for example in examples),
+        "alignment": any(example.alignment is not None for example in examples),
+    }
+    return {kind for kind, there in asked.items() if there}
+
+
 def _metrics(
-    names: Sequence[str] | str | None, options: Mapping[str, Mapping[str, Any]] | None, *, marked: bool
+    names: Sequence[str] | str | None,
+    options: Mapping[str, Mapping[str, Any]] | None,
+    *,
+    linking: bool,
+    marked: Collection[GoldKind],
 ) -> list[Choice]:
     if isinstance(names, str):
         names = [names]
-    asked = chosen_metrics((*FAITHFULNESS, *(PLAUSIBILITY if marked else ())) if names is None else names, options)
+    if names is None and linking:
+        names = (*LINK_METRICS, *(LINK_PLAUSIBILITY if "alignment" in marked else ()))
+    elif names is None:
+        names = (*FAITHFULNESS, *(PLAUSIBILITY if "selection" in marked else ()))
+    asked = chosen_metrics(names, options)
     if not asked:
         raise InputError("there is no metric to compare by")
     for choice in asked:
@@ -268,8 +326,15 @@ def _metrics(
             raise InputError(
                 f"{choice.metric.name} compares two sets of explanations; compare shows how methods agree by itself"
             )
-        if "gold" in choice.metric.needs and not marked:
-            raise InputError(f"{choice.metric.name} needs texts in which people marked the reasons; these have none")
+        if Alignment not in choice.metric.bodies if linking else choice.metric.bodies == (Alignment,):
+            kind, *fitting = ("links", *LINK_METRICS) if linking else ("single tokens", *FAITHFULNESS)
+            raise InputError(
+                f"{choice.metric.name} is no metric of {kind}, which is what these methods give; take one such as "
+                f"{', '.join(fitting)}"
+            )
+        if "gold" in choice.metric.needs and choice.metric.gold not in marked:
+            what = "marked the reasons" if choice.metric.gold == "selection" else "linked the words of two"
+            raise InputError(f"{choice.metric.name} needs texts in which people {what}; these have none")
     return asked
 
 
@@ -288,7 +353,9 @@ def _summary(store: Store, worker: Worker, settings: Mapping[str, Any], rank_by:
             raise MissingCapability(f"none of the methods can explain {title}: {rows[0].failure}")
         standings += rows
         scoring = [name for name in ran if not isinstance(worker.methods[name], Own)]
-        agreements.append(agreement(title, scoring, _text_by_text(store, [(title, name) for name in scoring])))
+        unit: Literal["tokens", "links"] = "links" if LINK_RANDOM in worker.methods else "tokens"
+        texts = _text_by_text(store, [(title, name) for name in scoring])
+        agreements.append(agreement(title, scoring, texts, unit))
         advices[title] = _silence(store, title) + advice(rows, measures, rank_by, settings["texts"])
         tokens = max(tokens, *(record.tokens for record in records))
     return Summary(

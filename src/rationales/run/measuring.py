@@ -46,9 +46,9 @@ def evaluate(
 ) -> tuple[Measurement, ...]:
     """Measure explanations: each metric's mean with a bootstrap 95 % interval, and how many values were defined.
 
-    `gold` are explanations by people (`rationales.data.gold_selection`) for the metrics that need them, `other` a
-    second set for those that compare two. `options` are by metric, such as `{"token_f1": {"fraction": 0.2}}`; each
-    measurement records them in full.
+    `gold` are explanations by people (`rationales.data.gold_selection`, and `gold_alignment` for metrics of links) for
+    the metrics that need them, `other` a second set for those that compare two. `options` are by metric, such as
+    `{"token_f1": {"fraction": 0.2}}`; each measurement records them in full.
     """
     asked = chosen_metrics([metrics] if isinstance(metrics, str) else metrics, options)
     methods = "+".join(sorted({explanation.provenance.method for explanation in explanations}))

@@ -25,6 +25,7 @@ from rationales.explainers import AnyExplainer
 from rationales.explanation import Explanation, Scores
 from rationales.explanation.types import FloatArray
 from rationales.metrics import perturbation_curve
+from rationales.metrics.base import GoldKind, Golds
 from rationales.metrics.faithfulness import BINS
 from rationales.metrics.passes import Passes
 from rationales.models import Batch, Erasure, Model, predict
@@ -59,8 +60,12 @@ class Part:
         return digest([(example.id, example.texts, example.label) for example in self.examples])
 
     @cached_property
-    def gold(self) -> list[Explanation | None]:
-        return [gold_selection(example) for example in self.examples]
+    def gold(self) -> Mapping[GoldKind, Golds]:
+        """What people said of each text, by what they were asked for."""
+        return {
+            "selection": [gold_selection(example) for example in self.examples],
+            "alignment": [gold_alignment(example) for example in self.examples],
+        }
 
     @cached_property
     def batch(self) -> Batch:
@@ -194,7 +199,7 @@ class Worker:
         self.passes.encoded(part.model, part.batch)
         body = explanations[0].body
         measures = {
-            choice.metric.name: partial(choice, part.model, explanations, part.gold)
+            choice.metric.name: partial(choice, part.model, explanations, part.gold[choice.metric.gold])
             for choice in self.metrics
             if isinstance(body, choice.metric.bodies)
         }

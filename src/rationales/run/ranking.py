@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy.stats import rankdata
 
-from rationales.comparison.types import RANDOM, Agreement, Curves, Figure, Measure, Standing
-from rationales.explanation import Explanation, Scores
+from rationales.comparison.types import FLOORS, Agreement, Curves, Figure, Measure, Standing
+from rationales.explanation import Alignment, Explanation, Scores
 from rationales.explanation.types import FloatArray
 from rationales.metrics.aggregate import aggregate
+
+WITHIN = "within"
+"""The option by which a method that weights links keeps some of them."""
 
 FEW = 30
 """With fewer texts than this, advice says that there are few."""
@@ -40,7 +43,7 @@ class Record:
 def ranked(records: Sequence[Record], measures: Sequence[Measure], ranked_by: str, seed: int = 0) -> list[Standing]:
     """The methods of one model, best first; those that failed come last."""
     measure = next(item for item in measures if item.name == ranked_by)
-    floor = next((record for record in records if record.method == RANDOM), None)
+    floor = next((record for record in records if record.method in FLOORS), None)
     ran = [record for record in records if not record.failure]
     ran.sort(key=lambda record: _order(record, measure))
     standings = []
@@ -52,7 +55,7 @@ def ranked(records: Sequence[Record], measures: Sequence[Measure], ranked_by: st
                 method=record.method,
                 params=record.params,
                 rank=rank,
-                tied=record is ran[0] or not behind[0] > 0,
+                tied=record is ran[0] or (_measured_together(ran[0], record, measure) and not behind[0] > 0),
                 figures={item.name: _figure(record, item, floor, seed) for item in measures},
                 seconds_per_1000_tokens=1000 * record.seconds / record.tokens if record.tokens else float("nan"),
                 curves=record.curves,
@@ -66,6 +69,11 @@ def ranked(records: Sequence[Record], measures: Sequence[Measure], ranked_by: st
                 Standing(record.model, record.method, record.params, failure=record.failure, **nothing)  # type: ignore[arg-type]
             )
     return standings
+
+
+def _measured_together(one: Record, other: Record, measure: Measure) -> bool:
+    """Whether there is a text on which both were measured."""
+    return not np.isnan(one.values[measure.name] - other.values[measure.name]).all()
 
 
 def _order(record: Record, measure: Measure) -> tuple[bool, float]:
@@ -88,10 +96,16 @@ def _figure(record: Record, measure: Measure, floor: Record | None, seed: int) -
     return replace(figure, gain=_better(record, floor, measure, seed))
 
 
-def agreement(model: str, methods: Sequence[str], texts: Iterable[Sequence[Explanation]]) -> Agreement:
+def agreement(
+    model: str,
+    methods: Sequence[str],
+    texts: Iterable[Sequence[Explanation]],
+    unit: Literal["tokens", "links"] = "tokens",
+) -> Agreement:
     """Mean Spearman correlation of each pair of methods; `texts` gives each text's explanations, one per method.
 
-    The same figures as the metric `rank_correlation`, but each score is ranked once and not once per pair.
+    The same figures as the metric `rank_correlation`, but each score is ranked once and not once per pair; of links,
+    it is their weights that are ranked.
     """
     total, count = np.zeros((2, len(methods), len(methods)))
     for explanations in texts:
@@ -101,18 +115,22 @@ def agreement(model: str, methods: Sequence[str], texts: Iterable[Sequence[Expla
         count += defined
     with np.errstate(invalid="ignore"):
         matrix = total / count
-    return Agreement(model, tuple(methods), tuple(tuple(row) for row in matrix.tolist()))
+    return Agreement(model, tuple(methods), tuple(tuple(row) for row in matrix.tolist()), unit)
+
+
+def _scores(explanation: Explanation) -> FloatArray:
+    """What is ranked: the scores of the tokens, or the weights of the links; NaN where there are none."""
+    match explanation.body:
+        case Scores(values=values):
+            return values[explanation.content]
+        case Alignment(weights=weights):
+            return weights.ravel()
+    return np.full(explanation.content.sum(), np.nan)
 
 
 def _correlations(explanations: Sequence[Explanation]) -> FloatArray:
     """Of one text, [M, M]; NaN for constant scores, missing ones and fewer than two tokens."""
-    content = explanations[0].content
-    scores = np.stack(
-        [
-            item.body.values[content] if isinstance(item.body, Scores) else np.full(content.sum(), np.nan)
-            for item in explanations
-        ]
-    )
+    scores = np.stack([_scores(item) for item in explanations])
     if scores.shape[1] < 2:
         return np.full((len(scores), len(scores)), np.nan)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -122,15 +140,17 @@ def _correlations(explanations: Sequence[Explanation]) -> FloatArray:
 
 def advice(standings: Sequence[Standing], measures: Sequence[Measure], ranked_by: str, texts: int) -> str:
     """What a user should take from the table, in plain words; says so where differences are within noise."""
-    ran = [item for item in standings if not item.failure and item.method != RANDOM]
-    ran = [item for item in ran if item.figures[ranked_by].count]
+    able = [item for item in standings if not item.failure and item.method not in FLOORS]
+    ran = [item for item in able if item.figures[ranked_by].count]
     if not ran:
-        return "No method could be measured on this model and these texts."
+        return " ".join(["No method could be measured on this model and these texts.", *_unmeasured(able, measures)])
     sentences = []
     if texts < FEW:
         sentences.append(f"These are only {texts} texts; take more before you rely on the order.")
     first, measure = ran[0], next(item for item in measures if item.name == ranked_by)
-    floor = next((item for item in standings if item.method == RANDOM and not item.failure), None)
+    floor = next((item for item in standings if item.method in FLOORS and not item.failure), None)
+    if floor is not None and not floor.figures[ranked_by].count:
+        floor = None
     if floor is not None and not any(item.figures[ranked_by].beats_random for item in ran):
         sentences.append(
             f"By {ranked_by}, no method is clearly better than random scores here: "
@@ -144,6 +164,7 @@ def advice(standings: Sequence[Standing], measures: Sequence[Measure], ranked_by
             sentences.append(f"Not clearly better than random: {listed(lost)}.")
     for other in measures:
         sentences += _dissent(ran, first, other) if other.name != ranked_by else []
+    sentences += _unmeasured(able, measures)
     failed = [item for item in standings if item.failure]
     sentences += [f"`{item.method}` could not run: {item.failure.rstrip('.')}." for item in failed]
     return " ".join(sentences)
@@ -186,6 +207,21 @@ def _dissent(ran: Sequence[Standing], first: Standing, measure: Measure) -> list
         return []
     people = " (closeness to what people marked, which is not faithfulness)" if "gold" in measure.needs else ""
     return [f"By {measure.name}{people}, `{best.method}` comes first: {figure.mean:.3f} against {own.mean:.3f}."]
+
+
+def _unmeasured(able: Sequence[Standing], measures: Sequence[Measure]) -> list[str]:
+    """Which methods of links have no figures by some metrics, and what to do about it."""
+    missing: dict[tuple[str, ...], list[str]] = {}
+    for item in able:
+        names = tuple(measure.name for measure in measures if not item.figures[measure.name].count)
+        if names and WITHIN in item.params:
+            missing.setdefault(names, []).append(item.method)
+    return [
+        f"{listed(methods)} {'weights' if len(methods) == 1 else 'weight'} links and keep"
+        f"{'s' if len(methods) == 1 else ''} none, so there is nothing to measure by {', '.join(names)}; the option "
+        f"{WITHIN} lets a method keep its strongest (--method {methods[0].partition('(')[0]}:{WITHIN}=0.5)."
+        for names, methods in missing.items()
+    ]
 
 
 def listed(names: Sequence[str]) -> str:

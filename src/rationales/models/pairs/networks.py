@@ -12,8 +12,8 @@ from torch import Tensor, nn
 
 from rationales.models.turning import taken, turned_columns
 
-FAR = -1e9
-"""The similarity of what is not there."""
+FAR = -1e4
+"""The similarity of what is not there; far enough, and half precision knows it too."""
 
 
 class Side(NamedTuple):
@@ -31,7 +31,10 @@ class Links(NamedTuple):
 
     def scaled(self, alignment: Tensor | None) -> Links:
         """Both multiplied by `alignment`; what is left does not add up to 1 any more."""
-        return self if alignment is None else Links(self.of_first * alignment, self.of_second * alignment)
+        if alignment is None:
+            return self
+        factors = alignment.to(self.of_first)
+        return Links(self.of_first * factors, self.of_second * factors)
 
 
 class PairNetwork(nn.Module, ABC):

@@ -19,6 +19,7 @@ from rationales.data.example import Example
 from rationales.errors import InputError, ModelError
 from rationales.models.batch import Batch, Erasure, erase
 from rationales.models.borrow import borrowed
+from rationales.models.guiding import Guide, guided_batch
 from rationales.models.loading import PAIR_CLASSIFIER, checked_device, load_tokenizer, loading, share_files
 from rationales.models.pairs.networks import DecomposableAttention, Esim, PairNetwork, Side
 from rationales.models.tokenising import Tokenising, encoded
@@ -63,10 +64,11 @@ class PairClassifier:
     """Decomposable Attention or ESIM on words.
 
     `params` say how it was trained. Texts longer than `max_length` tokens, by default as in training, are cut at the
-    end, the longer one first.
+    end, the longer one first. A `guide` may be set, which says how far the words of two texts may be linked.
     """
 
     regression = False
+    guide: Guide | None = None
 
     def __init__(
         self,
@@ -144,7 +146,7 @@ class PairClassifier:
         if single is not None:
             raise InputError(f"{self.name} compares two texts, and {single!r} is one; give it pairs")
         batch = encoded(self._tokenise, examples, self.max_length, name=self.name, pad_id=self._pad_id, warn=warn)
-        return batch.to(self.device)
+        return guided_batch(batch, self.guide, self.network.vectors.weight.dtype).to(self.device)
 
     @property
     def _pad_id(self) -> int:

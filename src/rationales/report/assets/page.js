@@ -68,6 +68,7 @@ class Texts {
       select.parentElement.hidden = found.length < 2;
     }
     this.form.elements.right.parentElement.hidden = this.rows.every((row) => row.label < 0);
+    this.form.elements.matrices.parentElement.hidden = !this.index.linked;
     $("#methods").append(...methods.map((name, number) => {
       const label = document.createElement("label");
       const box = { type: "checkbox", name: "method", value: number, defaultChecked: true };
@@ -132,7 +133,7 @@ class Texts {
     for (const select of $$("select", this.form)) if (select.selectedIndex < 0) select.value = "";
     const hidden = new Set(given.getAll("hide"));
     for (const box of this.boxes) box.checked = !hidden.has(methods[box.value]);
-    fields.scores.checked = given.has("scores");
+    for (const key of ["scores", "matrices"]) fields[key].checked = given.has(key);
     this.page = Math.max(0, Math.trunc(Number(given.get("page") ?? 1)) - 1 || 0);
     return true;
   }
@@ -146,7 +147,7 @@ class Texts {
       if (fields[key].value !== "") state.set(key, names[fields[key].value] ?? "(none)");
     }
     for (const box of this.boxes) if (!box.checked) state.append("hide", methods[box.value]);
-    if (fields.scores.checked) state.set("scores", "1");
+    for (const key of ["scores", "matrices"]) if (fields[key].checked) state.set(key, "1");
     if (this.page) state.set("page", this.page + 1);
     this.written = state.toString();
     if (this.written === location.hash.slice(1) || (!this.written && !location.hash.includes("="))) return;
@@ -191,6 +192,7 @@ class Texts {
     if (!html.length) this.holder.append(paragraph("nothing", "No text matches these filters."));
     const hidden = new Set(this.boxes.filter((box) => !box.checked).map((box) => this.index.methods[box.value]));
     for (const cell of $$(".cell", this.holder)) cell.hidden = hidden.has(cell.dataset.method);
+    for (const matrix of $$("details.matrix", this.holder)) matrix.open = this.form.elements.matrices.checked;
     document.documentElement.classList.toggle("scores", this.form.elements.scores.checked);
     this.holder.removeAttribute("aria-busy");
   }

@@ -19,18 +19,17 @@ from torch import Tensor, nn
 from transformers import AutoModel, PreTrainedTokenizerBase
 
 from rationales.data.example import Example
-from rationales.data.vectors import read_vectors
 from rationales.errors import InputError, QualityWarning
 from rationales.models import Batch
 from rationales.models.loading import load_tokenizer, loading
 from rationales.models.positions import checked_length
 from rationales.models.rationalizer import Architecture, GruEncoder, Networks, Rationalizer, TransformerEncoder
-from rationales.models.rationalizer.words import SPECIAL, counted, word_tokenizer
 from rationales.models.tokenising import check_fast
 from rationales.train.encoding import encoded_parts
 from rationales.train.labels import Part, Task, read_task
 from rationales.train.loop import fit, gathered, session
 from rationales.train.rationalizers.game import Game, GameConfig, Played, Table, rationalizers
+from rationales.train.words import known_words
 
 log = logging.getLogger(__name__)
 
@@ -189,28 +188,12 @@ def new_model(method: str, config: GameConfig, task: Task) -> Rationalizer:
 def _on_words(config: GameConfig, task: Task) -> tuple[PreTrainedTokenizerBase, Networks, Architecture]:
     """Networks on word vectors: those of a file, frozen, or new ones, which are learned."""
     texts = (text for part in (task.train, task.dev) for example in part.examples for text in example.texts)
-    words = [word for word, _ in counted(texts).most_common()]
-    if not config.vectors:
-        tokenizer = word_tokenizer(words)
-        architecture = _architecture(config, task, words=len(tokenizer), freeze_vectors=False)
-        networks = Networks(*architecture.players())
-        weight = _vectors(networks)
-        with torch.no_grad():
-            weight[: len(SPECIAL)] = 0.0
-        return tokenizer, networks, architecture
-    found = read_vectors(config.vectors, words)
-    share = len(found.words) / max(len(words), 1)
-    log.info("word vectors for %d of %d words", len(found.words), len(words))
-    if share < 0.2:
-        warnings.warn(f"only {share:.0%} of the words of these texts have a vector in {config.vectors}", stacklevel=4)
-    tokenizer = word_tokenizer(found.words)
-    architecture = _architecture(config, task, words=len(tokenizer), vector_size=found.values.shape[1])
+    words = known_words(texts, config.vectors)
+    own = {"freeze_vectors": False} if words.vectors is None else {"vector_size": words.vectors.shape[1]}
+    architecture = _architecture(config, task, words=len(words.tokenizer), **own)
     networks = Networks(*architecture.players())
-    with torch.no_grad():
-        weight = _vectors(networks)
-        weight.zero_()
-        weight[len(SPECIAL) :] = torch.from_numpy(found.values)
-    return tokenizer, networks, architecture
+    words.put_into(_vectors(networks))
+    return words.tokenizer, networks, architecture
 
 
 def _vectors(networks: Networks) -> Tensor:
