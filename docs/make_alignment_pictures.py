@@ -46,7 +46,7 @@ def planted(size: int, seed: int) -> Planted:
 
 
 def trained(directory: Path) -> Path:
-    """The embedded encoder, fine-tuned; about a minute on two cores."""
+    """The embedded encoder, fine-tuned; two minutes or so on two cores."""
     config = Config(out=directory / "model", epochs=2, learning_rate=3e-4, batch_size=16)
     return train(config, planted(1200, 0), planted(200, 1), labels=PAIR_LABELS)
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
-from rationales.explainers import explainers
+from rationales.explainers import aligners, explainers
 from rationales.metrics import metrics
 from rationales.registry import Option, options_of, summary
 from rationales.train.rationalizers import GameConfig, rationalizers
@@ -200,6 +201,13 @@ def _figure(row: dict[str, Any] | None) -> str:
     return f"{row['mean']:.2f}" + ("" if row["std"] is None else f" ± {row['std']:.2f}")
 
 
+OPTIONS: Mapping[str, Callable[[str], tuple[Option, ...]]] = {
+    "methods": lambda name: options_of(explainers[name]),
+    "links": lambda name: options_of(aligners[name]),
+    "metrics": lambda name: metrics[name].options,
+}
+"""What can be chosen of a name, by the folder in which its page is."""
+
 MADE_BY = {
     "facts": facts,
     "measured": measured,
@@ -216,10 +224,7 @@ def refreshed(page: Path) -> str:
 
     def made(match: re.Match[str]) -> str:
         name = page.stem
-        if match[2] == "options":
-            content = options(options_of(explainers[name]) if page.parent.name == "methods" else metrics[name].options)
-        else:
-            content = MADE_BY[match[2]](name)
+        content = options(OPTIONS[page.parent.name](name)) if match[2] == "options" else MADE_BY[match[2]](name)
         return f"{match[1]}\n{content}\n{match[3]}"
 
     return BLOCK.sub(made, page.read_text(encoding="utf-8"))

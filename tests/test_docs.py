@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rationales.explainers import explainers
+from rationales.explainers import aligners, explainers, method_named
 from rationales.explanation import read_jsonl
 from rationales.metrics import metrics
 from rationales.registry import summary
@@ -22,6 +22,10 @@ PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS.glob("**/*.m
 sys.path.insert(0, str(DOCS))
 
 import make_tables  # noqa: E402
+from _site import navigation  # noqa: E402
+
+METHODS = [*(("methods", name) for name in explainers), *(("links", name) for name in aligners)]
+"""Every method, behind the folder of its page."""
 
 
 def pages_in(folder: str) -> set[str]:
@@ -30,18 +34,20 @@ def pages_in(folder: str) -> set[str]:
 
 def test_every_method_and_every_metric_has_a_page_and_the_reverse():
     assert pages_in("methods") == set(explainers)
+    assert pages_in("links") == set(aligners)
     assert pages_in("metrics") == set(metrics)
 
 
-@pytest.mark.parametrize("name", list(explainers))
-def test_the_page_of_a_method_says_all_it_should(name):
-    page = (DOCS / "methods" / f"{name}.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize(("folder", "name"), METHODS)
+def test_the_page_of_a_method_says_all_it_should(folder, name):
+    page = (DOCS / folder / f"{name}.md").read_text(encoding="utf-8")
     heads = re.findall(r"^## (.+)$", page, re.MULTILINE)
-    assert heads[:2] == ["On a planted review", "Cost"]
+    assert heads[:2] == [f"On a planted {'review' if folder == 'methods' else 'pair'}", "Cost"]
     assert heads[-3:] == ["Options", "Example", "Source"]
     assert "When not" in heads
     assert page.startswith(f"# `{name}`\n")
-    assert page.count("<!-- picture -->") == page.count("<!-- measured -->") == page.count("<!-- options -->") == 1
+    assert page.count("<!-- picture -->") == page.count("<!-- options -->") == 1
+    assert page.count("<!-- measured -->") == 1 or folder == "links"
     assert "\n$$" in page
     assert f"--method {name}" in page
     assert re.search(r"\(\d{4}\), \*", page.partition("## Source")[2])
@@ -68,7 +74,7 @@ def test_the_tables_of_a_page_are_true(page):
 
 
 def test_the_overviews_list_every_name_once():
-    for folder, names in (("methods", explainers), ("metrics", metrics)):
+    for folder, names in (("methods", explainers), ("links", aligners), ("metrics", metrics)):
         page = (DOCS / folder / "index.md").read_text(encoding="utf-8")
         assert sorted(re.findall(r"^\| \[`(\w+)`\]", page, re.MULTILINE)) == sorted(names)
 
@@ -96,15 +102,23 @@ def test_the_reference_names_what_can_be_imported():
             assert hasattr(import_module(package), name), f"{package} has no {name}"
 
 
-def test_every_method_has_its_picture():
-    drawn = {found.provenance.method for found in read_jsonl(DOCS / "pictures" / "review.jsonl")}
-    assert drawn == {"human", *explainers}, "run: python docs/make_pictures.py"
+@pytest.mark.parametrize(("file", "methods"), [("review", explainers), ("pair", aligners)])
+def test_every_method_has_its_picture(file, methods):
+    drawn = {found.provenance.method for found in read_jsonl(DOCS / "pictures" / f"{file}.jsonl")}
+    assert drawn == {"human", *methods}, f"run: python docs/make_pictures.py {file}"
 
 
-@pytest.mark.parametrize("name", list(explainers))
+@pytest.mark.parametrize("name", [*explainers, *aligners])
 def test_every_method_has_a_summary_with_its_cost_and_a_source(name):
-    assert "pass" in summary(explainers[name]) or name == "random"
-    assert "s_i" in (explainers[name].__doc__ or "") or re.search(r"\(\d{4}\)", explainers[name].__doc__ or "")
+    method = method_named(name)
+    assert "pass" in summary(method) or name in ("random", "link_random")
+    assert "s_i" in (method.__doc__ or "") or re.search(r"\(\d{4}\)", method.__doc__ or "")
+
+
+def test_every_page_of_a_name_is_in_the_sidebar():
+    for folder in ("methods", "links", "metrics"):
+        ((_, listed),) = navigation.PAGES[f"{folder}/index"]
+        assert sorted(listed) == sorted(pages_in(folder))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

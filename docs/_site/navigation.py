@@ -15,7 +15,7 @@ PAGES: dict[str, list[tuple[str, list[str]]]] = {
                 "explanations", "import",
             ],
         ),
-        ("Look up", ["methods/index", "metrics/index", "api", "results"]),
+        ("Look up", ["methods/index", "links/index", "metrics/index", "api", "results"]),
         ("Extend", ["write-an-explainer", "write-a-metric", "write-a-reader", "decisions/index"]),
         ("Beside", ["other-tools"]),
     ],
@@ -28,13 +28,23 @@ PAGES: dict[str, list[tuple[str, list[str]]]] = {
             ],
         )
     ],
+    "links/index": [
+        (
+            "",
+            [
+                "link_random", "arec", "diffmask", "coattention", "link_gradient", "link_integrated_gradients",
+                "link_leave_one_out", "link_backselect", "link_lime",
+            ],
+        )
+    ],
     "metrics/index": [
         (
             "",
             [
                 "comprehensiveness", "sufficiency", "normalised_comprehensiveness", "normalised_sufficiency",
                 "log_odds", "decision_flip", "auroc", "auprc", "average_precision", "token_precision", "token_recall",
-                "token_f1", "iou_f1", "jaccard", "rank_correlation",
+                "token_f1", "iou_f1", "aorc", "fidelity", "compactness", "contiguity", "alignment_f1",
+                "largest_alignment_f1", "alignment_included", "alignment_recall", "jaccard", "rank_correlation",
             ],
         )
     ],

@@ -1,6 +1,6 @@
-"""Pictures on the pages of methods: one planted review, what decides it, and what the method marks.
+"""Pictures on the pages of methods: one planted review, or pair, what was planted, and what the method marks or links.
 
-`docs/make_pictures.py` keeps the explanations in a file; they are drawn here, by the same renderer as everywhere,
+`docs/make_pictures.py` keeps the explanations in files; they are drawn here, by the same renderer as everywhere,
 where a page says `<!-- picture -->` or names methods, `<!-- picture: lime, random -->`.
 """
 
@@ -19,26 +19,33 @@ from rationales.report import palette
 from rationales.report.html import highlights
 from rationales.report.safe import asset
 
-REVIEW = Path(__file__).parent.parent / "pictures" / "review.jsonl"
+PICTURES = Path(__file__).parent.parent / "pictures"
 MARK = re.compile(r"<!-- picture(?:: (.+?))? -->")
+LEGENDS = {
+    "review": '<mark class="f4">for</mark> <mark class="a4">against</mark> the label',
+    "pair": '<mark class="f4">for</mark> <mark class="a4">against</mark> the label, <mark class="kept">kept</mark>',
+}
+PLANTED = {"review": "what decides the label", "pair": "what belongs together"}
+RANKS = ("backselect", "link_backselect")
+"""Methods whose scores must not be added up."""
 
 
 @cache
-def explanations() -> dict[str, Explanation]:
-    """The explanations of the review, by method; "human" is what was planted."""
-    return {explanation.provenance.method: explanation for explanation in read_jsonl(REVIEW)}
+def explanations(kind: str) -> dict[str, Explanation]:
+    """The explanations of the review or the pair, by method; "human" is what was planted."""
+    return {explanation.provenance.method: explanation for explanation in read_jsonl(PICTURES / f"{kind}.jsonl")}
 
 
 def drawn(methods: Sequence[str]) -> str:
     """The planted truth, and below it what each method marks, as a block of HTML."""
-    rows = [_row("planted", "what decides the label", explanations()["human"])]
+    kind = "pair" if methods[0] in explanations("pair") else "review"
+    known = explanations(kind)
+    rows = [_row("planted", PLANTED[kind], known["human"])]
     for method in methods:
-        found = explanations()[method]
+        found = known[method]
         asked = f"why {found.target.label} ({found.target.score:.3f})?"
-        if method == "backselect":  # ranks of pieces must not be added up
-            found = found.words(pool="max")
-        rows.append(_row(method, asked, found))
-    legend = '<p class="aside legend"><mark class="f4">for</mark> <mark class="a4">against</mark> the label</p>'
+        rows.append(_row(method, asked, found.words(pool="max") if method in RANKS else found))
+    legend = f'<p class="aside legend">{LEGENDS[kind]}</p>'
     return "```{raw} html\n" + f'<div class="rationales picture">{"".join(rows)}{legend}</div>' + "\n```\n"
 
 

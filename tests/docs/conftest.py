@@ -1,4 +1,4 @@
-"""The place in which the code of the docs runs: a directory with a small classifier and some data in it."""
+"""The place in which the code of the docs runs: a directory with small classifiers and some data in it."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ import torch
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 from transformers import BertConfig, BertForSequenceClassification, PreTrainedTokenizerFast
 
-from rationales.data.planted import REVIEW_LABELS, reviews
-from rationales.explainers import explainers
+from rationales.data.planted import PAIR_LABELS, REVIEW_LABELS, pairs, reviews
+from rationales.explainers import aligners, explainers
 from rationales.metrics import metrics
-from rationales.models import TransformersClassifier
+from rationales.models import PairClassifier, TransformersClassifier
+from rationales.models.pairs import Architecture
+from rationales.models.rationalizer.words import word_tokenizer
 from tiny import PIECES, SPECIALS
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -37,9 +39,23 @@ def tokenizer() -> PreTrainedTokenizerFast:
     return PreTrainedTokenizerFast(tokenizer_object=core, model_max_length=128, **names)
 
 
+def pair_classifier() -> PairClassifier:
+    """Decomposable Attention that knows the words of planted pairs, with random weights."""
+    words = {word.strip(".,").lower() for item in pairs(200) for text in item.texts for word in text.split()}
+    own = word_tokenizer([*sorted(words), ".", ","])
+    architecture = Architecture("da", PAIR_LABELS, len(own), vector_size=8, hidden=6)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        network = architecture.network()
+        for parameter in network.parameters():
+            if parameter.dim() > 1:
+                torch.nn.init.normal_(parameter, 0.0, 0.6)
+    return PairClassifier(network.eval(), own, architecture)
+
+
 @pytest.fixture(scope="session")
 def models_on_disk(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The models that the pages call "my-classifier" and "my-encoder"."""
+    """The models that the pages call "my-classifier", "my-encoder" and "my-nli"."""
     own = tokenizer()
     with torch.random.fork_rng():
         torch.manual_seed(0)
@@ -64,6 +80,7 @@ def models_on_disk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     TransformersClassifier(network.eval(), own).save_pretrained(directory / "my-classifier")
     network.bert.save_pretrained(directory / "my-encoder")
     own.save_pretrained(directory / "my-encoder")
+    pair_classifier().save_pretrained(directory / "my-nli")
     return directory
 
 
@@ -79,7 +96,7 @@ def desk(models_on_disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(DOCS / "metrics"))  # toy.py
     monkeypatch.delitem(sys.modules, "toy", raising=False)
-    for registry in (explainers, metrics):
+    for registry in (explainers, aligners, metrics):
         len(registry)  # plugins are there now
         monkeypatch.setattr(registry, "_objects", dict(registry._objects))
     return tmp_path

@@ -68,7 +68,7 @@ def outcomes(model: object, explanations: Sequence[Explanation], drops: Drops, e
 def _round(
     model: Model, explanations: Sequence[Explanation], drops: Drops, erasure: Erasure, passes: Passes
 ) -> Outcomes:
-    answers = passes.about(model, tuple(item.texts for item in explanations))
+    answers = passes.about(model, explanations)
     given = answers.on_tokens(explanations)
     logits = passes.logits(answers, drops(given), erasure)
     whole = logits[:, 0]

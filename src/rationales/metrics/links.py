@@ -48,7 +48,7 @@ def moved(model: object, explanations: Sequence[Explanation], versions: Versions
 
 
 def _round(model: CoAttentive, explanations: Sequence[Explanation], versions: Versions, passes: Passes) -> list[Moved]:
-    answers = passes.about(model, tuple(item.texts for item in explanations))
+    answers = passes.about(model, explanations)
     own = [projected(item, source.tokens) for item, source in zip(explanations, answers.batch.sources, strict=True)]
     found = passes.linked_logits(answers, [versions(alignment(item)) for item in own])
     return [

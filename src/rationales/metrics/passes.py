@@ -156,10 +156,11 @@ class Passes:
     _answers: dict[tuple[Texts, ...], Answers] = field(default_factory=dict)
     _noting: bool = False
 
-    def about(self, model: Model, texts: tuple[Texts, ...]) -> Answers:
-        """What is known of the texts, which are encoded once."""
+    def about(self, model: Model, explanations: Sequence[Explanation]) -> Answers:
+        """What is known of the explained texts, which are encoded once."""
+        texts = tuple(item.texts for item in explanations)
         if texts not in self._answers:
-            batch = model.encode([Example("", sides) for sides in texts], warn=False)
+            batch = model.encode([Example(item.id, item.texts) for item in explanations], warn=False)
             self.cut += sum(source.cut for source in batch.sources)
             self.encoded(model, batch)
         return self._answers[texts]

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from rationales.data import Example
-from rationales.explainers import Aligner, Arec, DiffMask, aligners
+from rationales.explainers import AnyExplainer, Arec, DiffMask, aligners
 from rationales.explainers.induced import induced
 from rationales.explanation import Alignment, Explanation
 from rationales.metrics import metrics
@@ -49,7 +49,7 @@ def compute(part: str, options: Options, report: Callable[[str], None]) -> Found
     before: dict[str, float] = {}
     for name in ("arec", *(method for method in METHODS if method != "arec")):
         own = examples[:FEW] if name == "link_backselect" else examples
-        explanations = _explained(model, own, _method(name, str(gates)), before)
+        explanations = explained(model, own, _method(name, str(gates)), before)
         if name == "arec":
             before = {each.id: each.checks["fidelity"] for each in explanations}
         figures = {metric: metrics[metric](model, explanations) for metric in UNITS}
@@ -67,19 +67,17 @@ def _gates(model: CoAttentive, kind: str, options: Options, report: Callable[[st
         report(f"{kind}: training gates")
         folder = options.data_dir or None
         pairs, dev = sample(training_pairs(folder), TRAINING), sample(held_out("dev", folder), HELD_OUT)
-        config = diffmask.Config(out=out, seed=options.seeds[0], overwrite=options.overwrite)
+        config = diffmask.Config(out=out, learning_rate=1e-3, seed=options.seeds[0], overwrite=options.overwrite)
         diffmask.train(config, pairs, dev, model=model, tell=report)
     return out
 
 
-def _method(name: str, gates: str) -> Aligner:
-    method = DiffMask(gates=gates) if name == "diffmask" else aligners[name]()
-    assert isinstance(method, Aligner)
-    return method
+def _method(name: str, gates: str) -> AnyExplainer:
+    return DiffMask(gates=gates) if name == "diffmask" else aligners[name]()
 
 
-def _explained(
-    model: CoAttentive, examples: Sequence[Example], method: Aligner, before: Mapping[str, float]
+def explained(
+    model: CoAttentive, examples: Sequence[Example], method: AnyExplainer, before: Mapping[str, float]
 ) -> list[Explanation]:
     """Links of each pair; of scores the best are kept, up to the fidelity that AREC had `before`, and a little more."""
     found: list[Explanation] = []

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from rationales.guidance import RoleGuide, accuracy
+from rationales.guidance import RoleGuide, SpacyLabeller, accuracy
 from rationales.models.guiding import Guide
 from rationales.reproduce.arec_models import KINDS, PUBLISHED, test_set, trained
 from rationales.reproduce.tables import Found, Options, Table, tables
@@ -22,7 +22,9 @@ def compute(part: str, options: Options, report: Callable[[str], None]) -> Found
     """One model, guided and not."""
     model = trained(part, options, report)  # type: ignore[arg-type]
     data = test_set("hans", options)
-    guides: dict[str, Guide | None] = {"none": None, "roles": RoleGuide()}
+    labeller = SpacyLabeller()
+    labeller.read_ahead({text for example in data for text in example.texts})
+    guides: dict[str, Guide | None] = {"none": None, "roles": RoleGuide(labeller)}
     found: Found = []
     for name in GUIDES:
         reached = accuracy(model, data, guides[name], groups="heuristic")
