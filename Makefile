@@ -12,7 +12,7 @@ demo: $(VENV)/installed
 
 test: checks docs browser
 	@# the models are tiny: threads would only wait for each other; kernels are interpreted, there being no accelerator
-	OMP_NUM_THREADS=1 TRITON_INTERPRET=1 $(BIN)/python -m pytest --cov
+	OMP_NUM_THREADS=1 TRITON_INTERPRET=1 $(BIN)/python -m pytest --cov --numprocesses auto --maxprocesses 4 --dist loadfile
 
 checks: $(VENV)/installed
 	$(BIN)/ruff check

@@ -16,31 +16,37 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from rationales.data import Dataset, load
+from rationales.data.example import Example
+from rationales.data.planted import PAIR_LABELS, Planted
 from rationales.explainers import Arec
 from rationales.explanation import Alignment, Explanation
 from rationales.models import Model
 from rationales.models import load as load_model
 from rationales.models.loading import checked_device
+from rationales.reproduce.planted_links import planted
 from rationales.results import Row, write
 from rationales.train import classifier, da, esim
 
 BAR, AGREEING = 30, 0.95
 
 
-def trained(kind: str, encoder: str, data: Dataset, dev: Dataset, folder: Path, device: torch.device) -> Model:
+def trained(kind: str, encoder: str, data: Planted, dev: Planted, folder: Path, device: torch.device) -> Model:
     """A model of the kind, on the device."""
-    if kind in ("da", "esim"):
-        recipe = {"da": da, "esim": esim}[kind]
-        config = recipe.Config(out=folder / kind, epochs=3)  # type: ignore[attr-defined]
-        directory = recipe.train(config, data, dev)  # type: ignore[attr-defined]
+    out = folder / kind
+    if kind == "da":
+        da.train(da.Config(out=out, epochs=2), data, dev, labels=PAIR_LABELS)
+    elif kind == "esim":
+        esim.train(esim.Config(out=out, epochs=2), data, dev, labels=PAIR_LABELS)
     else:
-        config = classifier.Config(out=folder / kind, encoder=encoder, epochs=1)
-        directory = classifier.train(config, data, dev)
-    return load_model(directory, device=device)
+        rate = 3e-4  # for so few pairs
+        config = classifier.Config(out=out, encoder=encoder, epochs=1, learning_rate=rate, batch_size=16)
+        classifier.train(config, data, dev, labels=PAIR_LABELS)
+    return load_model(out, device=device)
 
 
-def timed(model: Model, explainer: Arec, pairs: list, at_once: int, device: torch.device) -> tuple[float, list]:  # type: ignore[type-arg]
+def timed(
+    model: Model, explainer: Arec, pairs: list[Example], at_once: int, device: torch.device
+) -> tuple[float, list[Explanation]]:
     """Pairs per second, so many at once, and their explanations."""
     found: list[Explanation] = []
     _wait(device)
@@ -73,14 +79,12 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=512, help="pairs at once")
     parser.add_argument("--alone", type=int, default=8, help="pairs one by one")
     parser.add_argument("--steps", type=int, default=100)
-    parser.add_argument("--training", type=int, default=6000, help="planted pairs to train on")
+    parser.add_argument("--training", type=int, default=1200, help="planted pairs to train on")
     parser.add_argument("--device", default=None)
     parser.add_argument("--out", type=Path, default=Path("results"))
     options = parser.parse_args()
     device = checked_device(options.device)
-    data = load("planted-pairs", split="train", limit=options.training)
-    dev, test = load("planted-pairs", split="dev", limit=300), load("planted-pairs", split="test", limit=options.pairs)
-    pairs = list(test)
+    data, dev, pairs = planted(options.training, 0), planted(200, 1), list(planted(options.pairs, 2))
     explainer = Arec(steps=options.steps, patience=0)
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as folder:

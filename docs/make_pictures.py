@@ -50,7 +50,7 @@ def pair_model(directory: Path) -> Path:
 
 def trained_gates(directory: Path, model: Model) -> Path:
     """DiffMask's, for the model of pairs; some minutes on two cores."""
-    config = diffmask.Config(out=directory / "gates", epochs=5, batch_size=16, learning_rate=3e-3, hidden=64, samples=2)
+    config = diffmask.Config(out=directory / "gates", epochs=8, batch_size=16, learning_rate=1e-3, hidden=64, samples=2)
     return diffmask.train(config, planted_pairs(600, 0), planted_pairs(60, 1), model=model)
 
 
