@@ -18,16 +18,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
+from make_pictures import pair_model
 from playwright.sync_api import sync_playwright
 
 from rationales import explain, load_model
 from rationales.comparison.types import Case
 from rationales.data import gold_alignment
-from rationales.data.planted import PAIR_LABELS, Planted, pairs
+from rationales.data.planted import PAIR_LABELS
 from rationales.guidance import RoleGuide, guided
 from rationales.models import Model
 from rationales.report import write_page
-from rationales.train.classifier import Config, train
+from rationales.reproduce.planted_links import planted
 
 HERE = Path(__file__).parent
 METHODS = (
@@ -41,24 +42,13 @@ METHODS = (
 )
 OPENED = ("human_alignment", "arec", "link_leave_one_out", "coattention")
 """Whose matrices are shown besides their lines."""
-WIDTH = 1000
+WIDTH, NARROW = 1000, 560
 
 PASSENGERS = ("Passengers in a rusty yellow car driving down the street.", "People walk through a store.")
 """The first figure of Jiang et al. (2021)."""
 OVERLAPPING = ("The president advised the doctor.", "The doctor advised the president.")
 """Of the kind that McCoy et al. (2019) made; the fourth figure of Jiang et al. (2021)."""
 SHOWN = ("arec", "coattention", "link_leave_one_out")
-
-
-def planted(size: int, seed: int) -> Planted:
-    """Pairs in which what is done to which animal decides: a small model learns them."""
-    return pairs(size, seed=seed, deciding=("object",), scenes=1, details=0)
-
-
-def trained(directory: Path) -> Path:
-    """The embedded encoder, fine-tuned; two minutes or so on two cores."""
-    config = Config(out=directory / "model", epochs=2, learning_rate=3e-4, batch_size=16)
-    return train(config, planted(1200, 0), planted(200, 1), labels=PAIR_LABELS)
 
 
 def explained(model: Model) -> Case:
@@ -85,14 +75,14 @@ def guided_and_not(model: Model) -> list[Case]:
 
 
 def photograph(
-    page: Path, scheme: Literal["light", "dark"], path: Path, opened_too: Sequence[str] = (), what: str = ".case"
+    page: Path, scheme: Literal["light", "dark"], path: Path, opened_too: Sequence[str], what: str, width: int
 ) -> None:
     """The pair on the page, as a picture; with some matrices besides the lines."""
     chromium = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium)
         opened = browser.new_page(
-            color_scheme=scheme, viewport={"width": WIDTH, "height": 900}, device_scale_factor=1.5
+            color_scheme=scheme, viewport={"width": width, "height": 900}, device_scale_factor=1.5
         )
         opened.goto(page.as_uri())
         opened.wait_for_selector("#cases:not([aria-busy]) .case")
@@ -109,19 +99,19 @@ def main() -> None:
     parser.add_argument("--model", type=Path, help="directory of a model trained on planted pairs")
     parser.add_argument("--snli", type=Path, help="directory of a model trained on SNLI")
     options = parser.parse_args()
-    pages: dict[str, tuple[list[Case], Sequence[str], str]] = {}
+    pages: dict[str, tuple[list[Case], Sequence[str], str, int]] = {}
     with tempfile.TemporaryDirectory() as directory:
         if options.snli:
             model = load_model(options.snli)
-            pages["passengers"] = [found(model, PASSENGERS, SHOWN)], ("arec",), ".case"
-            pages["guided"] = guided_and_not(model), ("arec",), "#cases"
+            pages["passengers"] = [found(model, PASSENGERS, SHOWN)], ("arec",), ".case", WIDTH
+            pages["guided"] = guided_and_not(model), ("arec",), "#cases", NARROW
         else:
-            model = load_model(options.model or trained(Path(directory)))
-            pages["alignments"] = [explained(model)], OPENED, ".case"
-        for name, (cases, opened, what) in pages.items():
+            model = load_model(options.model or pair_model(Path(directory)))
+            pages["alignments"] = [explained(model)], OPENED, ".case", WIDTH
+        for name, (cases, opened, what, width) in pages.items():
             page = write_page(cases, Path(directory) / f"{name}.html")
             for scheme in ("light", "dark"):
-                photograph(page, scheme, HERE / "pictures" / f"{name}-{scheme}.png", opened, what)
+                photograph(page, scheme, HERE / "pictures" / f"{name}-{scheme}.png", opened, what, width)
 
 
 if __name__ == "__main__":

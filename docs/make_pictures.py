@@ -18,11 +18,12 @@ from pathlib import Path
 
 from rationales import explain, load_model
 from rationales.data import gold_alignment, gold_selection
-from rationales.data.planted import PAIR_LABELS, REVIEW_LABELS, Planted, pairs, reviews
+from rationales.data.planted import PAIR_LABELS, REVIEW_LABELS, reviews
 from rationales.explainers import DiffMask, aligners, explainers
 from rationales.explanation import Alignment, Explanation, Scores, write_jsonl
 from rationales.explanation.types import FloatArray
 from rationales.models import Model
+from rationales.reproduce.planted_links import planted
 from rationales.train import diffmask
 from rationales.train.classifier import Config, train
 
@@ -37,21 +38,16 @@ def review_model(directory: Path) -> Path:
     return train(config, reviews(1200, seed=0), reviews(200, seed=1), labels=REVIEW_LABELS)
 
 
-def planted_pairs(size: int, seed: int) -> Planted:
-    """Pairs in which what is done to which animal decides: a small model learns them."""
-    return pairs(size, seed=seed, deciding=("object",), scenes=1, details=0)
-
-
 def pair_model(directory: Path) -> Path:
     """The embedded encoder, fine-tuned on planted pairs; about a minute on two cores."""
     config = Config(out=directory / "pair-model", epochs=2, learning_rate=3e-4, batch_size=16)
-    return train(config, planted_pairs(1200, 0), planted_pairs(200, 1), labels=PAIR_LABELS)
+    return train(config, planted(1200, 0), planted(200, 1), labels=PAIR_LABELS)
 
 
 def trained_gates(directory: Path, model: Model) -> Path:
     """DiffMask's, for the model of pairs; some minutes on two cores."""
     config = diffmask.Config(out=directory / "gates", epochs=8, batch_size=16, learning_rate=1e-3, hidden=64, samples=2)
-    return diffmask.train(config, planted_pairs(600, 0), planted_pairs(60, 1), model=model)
+    return diffmask.train(config, planted(600, 0), planted(60, 1), model=model)
 
 
 def write_review(model: Model) -> None:
@@ -63,7 +59,7 @@ def write_review(model: Model) -> None:
 
 def write_pair(model: Model, gates: Path) -> None:
     """What people would link, then one explanation per method."""
-    (pair,) = planted_pairs(1, SEED)
+    (pair,) = planted(1, SEED)
     methods = [DiffMask(gates=str(gates)) if name == "diffmask" else name for name in aligners]
     found = [_nameless(shorter(explain(model, pair, method)[0])) for method in methods]
     write_jsonl([gold_alignment(pair), *found], HERE / "pictures" / "pair.jsonl")

@@ -127,7 +127,7 @@ class Arec(Aligner):
     def _optimised(self, problem: _Problem) -> tuple[Tensor, Tensor]:
         """log α [b, units, units] of each pair when it is finished, and the steps that it took, [b]."""
         there = problem.units.there
-        state = _Adam(torch.full(there.shape, self.start, device=there.device))
+        state = _Adam(torch.full(there.shape, float(self.start), device=there.device))
         rows = torch.arange(len(there), device=there.device)  # those that are not finished
         result, taken = state.log_alpha, torch.zeros(len(there), device=there.device)
         kept, since = likelier(state.log_alpha), torch.zeros_like(taken)  # since: steps without a change
