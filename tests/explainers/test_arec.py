@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 import tiny
+from planted_links import OPPOSITES, planted_model, planted_pairs
 from rationales.data import Example
 from rationales.errors import InputError, MissingCapability
 from rationales.explainers import Arec
@@ -64,6 +65,12 @@ class TestModels:
         large = torch.nn.functional.pad(small, (0, 3, 0, 2), value=7.0)
         with torch.no_grad():
             assert torch.allclose(model.logits(batch, small), model.logits(batch, large), atol=1e-5)
+
+    @every
+    def test_a_mask_without_room_for_all_tokens_is_refused(self, kind: str) -> None:
+        model = of(kind)
+        with pytest.raises(InputError, match="an alignment of 2 × 2 for texts of up to"):
+            model.logits(model.encode(pairs()), torch.ones(len(pairs()), 2, 2))
 
     def test_only_the_attention_between_the_texts_is_multiplied(self) -> None:
         model = tiny.classifier()
@@ -219,6 +226,15 @@ class TestExplanations:
         never = Arec(steps=60, samples=4, patience=0)(model, model.encode(pairs()))
         assert {explanation.checks["steps"] for explanation in never} == {60.0}
 
+    def test_a_slow_start_is_not_taken_for_the_end(self) -> None:
+        model, some = planted_model(), planted_pairs(4)
+        found = Arec(learning_rate=0.01, samples=4, steps=150)(model, model.encode(some))  # 0 is reached after 50 steps
+        assert max(explanation.body.keep.mean() for explanation in found) < 1
+
+    def test_any_seed_will_do(self) -> None:
+        model = of("da")
+        assert len(Arec(steps=1, seed=2**63 - 1)(model, model.encode(pairs()))) == len(pairs())
+
     def test_words_are_linked_as_a_whole(self) -> None:
         model = tiny.classifier()  # "unfriendly" is three pieces there
         pair = Example("1", ("unfriendly staff", "not good"))
@@ -287,3 +303,15 @@ class TestBadInput:
     def test_options(self, options: dict[str, Any]) -> None:
         with pytest.raises(InputError, match=next(iter(options))):
             Arec(**options)
+
+
+class TestPlanted:
+    def test_finds_the_one_link_that_decides(self) -> None:
+        model, some = planted_model(), planted_pairs(20)
+        for explanation, pair in zip(Arec(steps=120)(model, model.encode(some)), some, strict=True):
+            first, second = (text.split() for text in pair.texts)
+            kept = [(first[i], second[j]) for i, j in zip(*np.nonzero(explanation.body.keep), strict=True)]
+            assert kept == [(word, word if explanation.target.label == "same" else OPPOSITES[word]) for word, _ in kept]
+            assert len(kept) == 1
+            assert explanation.checks["same_answer"] == 1
+            assert explanation.checks["fidelity"] < 1e-3

@@ -17,7 +17,7 @@ from rationales.errors import InputError, MissingCapability
 from rationales.explainers import Gradient, Lime, Random, explainers
 from rationales.metrics import comprehensiveness
 from rationales.run import parts
-from rationales.run.comparing import method_label
+from rationales.run.choosing import method_label
 from tiny import classifier, pairs, singles
 
 FAST = ("gradient", "attention")

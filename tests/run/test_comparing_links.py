@@ -26,7 +26,7 @@ from rationales.models.pairs import Architecture, PairClassifier
 from rationales.models.rationalizer.words import word_tokenizer
 from rationales.report.table import print_summary
 from rationales.run import parts
-from rationales.run.comparing import LINK_METHODS
+from rationales.run.choosing import LINK_METHODS
 
 METRICS = ["aorc", "fidelity", "compactness", "contiguity"]
 QUICK = Arec(steps=8, samples=2)

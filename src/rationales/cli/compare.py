@@ -126,7 +126,7 @@ def compare(
 def _explainers(name: str, options: Mapping[str, str]) -> list[AnyExplainer]:
     """The method of that name, or all that the word stands for, each with those of the options that it has."""
     from rationales.explainers import method_named
-    from rationales.run.comparing import LINK_METHODS, LINKS
+    from rationales.run.choosing import LINK_METHODS, LINKS
 
     if name != LINKS:
         return [built(name, method_named(name), options)]

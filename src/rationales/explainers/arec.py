@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -50,10 +51,11 @@ def compactness_loss(zero: Tensor, there: Tensor) -> Tensor:
 def contiguity_loss(zero: Tensor, there: Tensor) -> Tensor:
     """L₂ = Σ P(just three of a window of 2 × 2 cells are not 0), [B], from P(z = 0), [B, P, H]."""
     gone, inside = _windows(zero), _windows(there)
-    some = 1 - gone
-    three = sum(gone[k] * torch.stack([some[j] for j in range(4) if j != k]).prod(0) for k in range(4))
-    assert isinstance(three, Tensor)
-    return (three * inside.all(0)).sum((1, 2))
+    one, two, three, four = (1 - gone).unbind(0)
+    # products of two at a time: torch's own product over a dimension asks the device for zeros on its way back
+    first = (gone[0] * two + gone[1] * one) * (three * four)
+    second = (gone[2] * four + gone[3] * three) * (one * two)
+    return ((first + second) * inside.all(0)).sum((1, 2))
 
 
 def _windows(cells: Tensor) -> Tensor:
@@ -131,6 +133,7 @@ class Arec(Aligner):
         rows = torch.arange(len(there), device=there.device)  # those that are not finished
         result, taken = state.log_alpha, torch.zeros(len(there), device=there.device)
         kept, since = likelier(state.log_alpha), torch.zeros_like(taken)  # since: steps without a change
+        reach = math.ceil(abs(self.start) / self.learning_rate)  # steps before anything can change at all
         for number in range(1, self.steps + 1):
             state.step(self._gradient(problem, state.log_alpha, number), number, self.learning_rate)
             before, kept = kept, likelier(state.log_alpha)
@@ -138,7 +141,7 @@ class Arec(Aligner):
             if number % _LOOK and number < self.steps:
                 continue
             result, taken = result.index_copy(0, rows, state.log_alpha), taken.index_fill(0, rows, number)
-            going = since < (self.patience or number + 1)
+            going = since < (self.patience + reach if self.patience else number + 1)
             if not bool(going.any()):
                 break
             if not bool(going.all()):
@@ -171,9 +174,12 @@ class _Units:
 
     @classmethod
     def of(cls, sources: Sequence[Encoded], level: Level, device: torch.device) -> _Units:
-        numbers = [[word_numbers(source.tokens, source.example.texts, side) for source in sources] for side in (0, 1)]
-        if level == "piece":
-            numbers = [[list(range(len(own))) for own in side] for side in numbers]
+        def numbers_of(source: Encoded, side: int) -> list[int]:
+            if level == "word":
+                return word_numbers(source.tokens, source.example.texts, side)
+            return list(range(sum(token.segment == side for token in source.tokens)))
+
+        numbers = [[numbers_of(source, side) for source in sources] for side in (0, 1)]
         maps = tuple(_membership(side).to(device) for side in numbers)
         first, second = (each.any(1) for each in maps)
         there = first[:, :, None] & second[:, None, :]

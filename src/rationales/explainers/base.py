@@ -81,6 +81,11 @@ class AnyExplainer(ABC):
         known = chain(explainers.items(), aligners.items())
         return next((name for name, cls in known if cls is type(self)), type(self).__name__)
 
+    @property
+    def fingerprint(self) -> str:
+        """Tells apart methods that have the same options and yet differ, by the files that they read."""
+        return ""
+
     def __call__(
         self, model: Model, batch: Batch, targets: int | str | Sequence[int] | Tensor | None = None
     ) -> Explanations:
@@ -234,12 +239,12 @@ def row_by_row(checks: Mapping[str, Tensor], size: int) -> list[dict[str, float]
     return [{name: values[row] for name, values in lists.items()} for row in range(size)]
 
 
-def warn(message: str) -> None:
-    """A warning about quality, as of the line that called the explainer."""
+def warn(message: str, category: type[Warning] = QualityWarning) -> None:
+    """A warning, about quality unless told otherwise, as of the line that called the explainer."""
     frame, level = inspect.currentframe(), 1
     while frame is not None and frame.f_globals.get("__name__", "").startswith(__package__):
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, QualityWarning, stacklevel=level)
+    warnings.warn(message, category, stacklevel=level)
 
 
 def _warn_of_gaps(

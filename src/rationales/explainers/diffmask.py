@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -16,9 +16,9 @@ from torch import Tensor, nn
 from torch.nn.functional import linear, pad
 
 from rationales import __version__
-from rationales.errors import InputError, ModelError, QualityWarning
+from rationales.errors import InputError, ModelError
 from rationales.explainers.alignment import Aligner, cells, logits_under
-from rationales.explainers.base import Links, aligners
+from rationales.explainers.base import Links, aligners, warn
 from rationales.explainers.hard_concrete import likelier
 from rationales.explanation import Explanations
 from rationales.models import Batch, CoAttentive, Model, over_rows, predict
@@ -124,15 +124,26 @@ class Gates(nn.Module):
         return log_alpha.to(batch.ids.device, vectors.dtype)  # mixed precision ends here
 
     def check(self, model: Model) -> None:
-        """Say so if they were trained on another model, as far as names and labels tell."""
+        """Refuse a model with other labels than that they were trained on, and say so if only its name is another."""
         ours, theirs = Path(self.design.model), Path(model.name)
-        if ours.resolve() != theirs.resolve() or self.design.labels != model.labels:
-            warnings.warn(
+        if self.design.labels != tuple(model.labels):
+            raise InputError(
                 f"these gates were trained on {ours} ({', '.join(self.design.labels)}), and this model is {theirs} "
-                f"({', '.join(model.labels)}); unless both are the same, train some for it: {_HOW.format(theirs)}",
-                QualityWarning,
-                stacklevel=2,
+                f"({', '.join(model.labels)}); train some for it: {_HOW.format(theirs)}"
             )
+        if ours.resolve() != theirs.resolve():
+            warn(
+                f"these gates were trained on {ours}, and this model is {theirs}; unless both are the same, train some "
+                f"for it: {_HOW.format(theirs)}",
+                UserWarning,
+            )
+
+    def checksum(self) -> str:
+        """Of their weights: gates that were trained anew have another."""
+        found = hashlib.blake2b(digest_size=12)
+        for name, tensor in sorted(self.state_dict().items()):
+            found.update(name.encode() + tensor.detach().cpu().numpy().tobytes())
+        return found.hexdigest()
 
 
 def judged(model: CoAttentive, batch: Batch, keep: Tensor, logits: Tensor) -> Tensor:
@@ -169,6 +180,11 @@ class DiffMask(Aligner):
     @cached_property
     def _network(self) -> Gates:
         return Gates.from_pretrained(self.gates)
+
+    @property
+    def fingerprint(self) -> str:
+        """A directory may hold other gates the next time."""
+        return self._network.checksum()
 
     def _explained(
         self, model: Model, batch: Batch, targets: int | str | Sequence[int] | Tensor | None

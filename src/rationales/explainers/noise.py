@@ -15,7 +15,9 @@ from torch import Tensor
 def text_seeds(fingerprints: Sequence[int], seed: int, device: torch.device) -> Tensor:
     """A number for each text, [B]: from 64 bits that tell it from others, and the seed."""
     signed = [number - 2**64 if number >= 2**63 else number for number in fingerprints]
-    return _mixed(torch.tensor(signed, dtype=torch.int64, device=device) ^ _mixed(torch.tensor(seed, device=device)))
+    return _mixed(
+        torch.tensor(signed, dtype=torch.int64, device=device) ^ _mixed(torch.tensor(seed & (2**63 - 1), device=device))
+    )
 
 
 def uniform(seeds: Tensor, step: int, samples: int, first: int, second: int) -> Tensor:

@@ -29,7 +29,7 @@ from rationales.guidance.guide import on_tokens
 KEYS = ("id", "links", "factors")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Mask:
     """The word pairs of a pair of texts that may be linked, or the factors of all, [words, words]."""
 

@@ -32,8 +32,8 @@ How: TypeAlias = Erasure | Literal["links"]
 Question: TypeAlias = tuple[int, How | None, bytes]
 """A row of a batch, how its version is made, and the erased tokens or the kept links, a bit for each.
 
-That decides the logits. Nothing is done to a whole text; where several rows have the same text, the first stands for
-all.
+That decides the logits. Nothing is done to a whole text; where several rows have the same text, and links that are
+guided in the same way, the first stands for all.
 """
 
 WHOLE = b""
@@ -45,8 +45,9 @@ class Answers:
 
     def __init__(self, model: Model, batch: Batch) -> None:
         self.model, self.batch = model, batch
-        first: dict[Texts, int] = {}
-        self._rows = [first.setdefault(source.example.texts, row) for row, source in enumerate(batch.sources)]
+        first: dict[tuple[Texts, bytes], int] = {}
+        asked = zip([source.example.texts for source in batch.sources], _guidance(batch), strict=True)
+        self._rows = [first.setdefault(own, row) for row, own in enumerate(asked)]
         self._given: dict[tuple[Explanation, ...], OnTokens] = {}
         self._waiting: dict[Question, How] = {}
         self._numbers: dict[Question, int] = {}
@@ -133,6 +134,13 @@ class Answers:
         return torch.cat(self._logits)[numbers]
 
 
+def _guidance(batch: Batch) -> list[bytes]:
+    """The factors of each row's links, which a guide may choose by more than its texts; nothing without a guide."""
+    if batch.alignment is None:
+        return [b""] * len(batch)
+    return [factors.tobytes() for factors in batch.alignment.detach().cpu().double().numpy()]
+
+
 def _kept(bits: bytes, first: int, second: int) -> BoolArray:
     """The links that a question keeps, [first, second]."""
     if bits == WHOLE:
@@ -153,21 +161,22 @@ class Passes:
     """
 
     cut: int = 0
-    _answers: dict[tuple[Texts, ...], Answers] = field(default_factory=dict)
+    _answers: dict[tuple[tuple[str, Texts], ...], Answers] = field(default_factory=dict)
     _noting: bool = False
 
     def about(self, model: Model, explanations: Sequence[Explanation]) -> Answers:
         """What is known of the explained texts, which are encoded once."""
-        texts = tuple(item.texts for item in explanations)
-        if texts not in self._answers:
+        key = tuple((item.id, item.texts) for item in explanations)  # a guide may go by the id
+        if key not in self._answers:
             batch = model.encode([Example(item.id, item.texts) for item in explanations], warn=False)
             self.cut += sum(source.cut for source in batch.sources)
             self.encoded(model, batch)
-        return self._answers[texts]
+        return self._answers[key]
 
     def encoded(self, model: Model, batch: Batch) -> None:
         """Take over texts that are encoded already."""
-        self._answers[tuple(source.example.texts for source in batch.sources)] = Answers(model, batch)
+        examples = [source.example for source in batch.sources]
+        self._answers[tuple((example.id, example.texts) for example in examples)] = Answers(model, batch)
 
     def logits(self, answers: Answers, versions: BoolArray, erasure: Erasure) -> Tensor:
         """Logits of each whole text and of its V versions without the tokens `versions` [B, V, T], [B, 1 + V, C]."""

@@ -61,13 +61,14 @@ def load(
     """
     if isinstance(source, Model):
         return source
-    if isinstance(source, (str, Path)) and (kind := kind_of(source)) in OWN_KINDS:
+    kind = kind_of(source) if isinstance(source, (str, Path)) else None
+    if kind == GATES:
+        raise InputError(f"{source} holds gates of diffmask and no model; give the model, and --gates {source}")
+    if kind in OWN_KINDS:
         if tokenizer is not None:
             raise InputError(f"{source} holds a {kind}, which keeps its own tokenizer; leave out the other")
         own = PairClassifier if kind == PAIR_CLASSIFIER else Rationalizer
         return own.from_pretrained(source, device=device, max_length=max_length)
-    if isinstance(source, (str, Path)) and kind_of(source) == GATES:
-        raise InputError(f"{source} holds gates of diffmask and no model; give the model, and --gates {source}")
     if isinstance(source, (str, Path)):
         return TransformersClassifier.from_pretrained(source, device=device, max_length=max_length, tokenizer=tokenizer)
     if tokenizer is None and hasattr(source, "model") and hasattr(source, "tokenizer"):

@@ -100,6 +100,13 @@ class Batch:
 
     def aligned(self, alignment: Tensor) -> Batch:
         """The batch with the attention between its two texts multiplied by `alignment` [B, P, H]."""
+        if not alignment.requires_grad:  # what is optimised was looked at before; looking waits for the device
+            sizes = [int((self.segments == side).sum(-1).max()) for side in (0, 1)]
+            if any(own < size for own, size in zip(alignment.shape[1:], sizes, strict=True)):
+                raise InputError(
+                    f"an alignment of {' × '.join(map(str, alignment.shape[1:]))} for texts of up to "
+                    f"{sizes[0]} and {sizes[1]} tokens; it must have room for all of them"
+                )
         factors = alignment
         if self.alignment is not None:  # both have room for all tokens, one of them perhaps for more
             first, second = map(min, zip(self.alignment.shape[1:], alignment.shape[1:], strict=True))

@@ -6,13 +6,15 @@ given (BERT-base there); of each test set some pairs are looked at, the same for
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from rationales.data import Dataset, Example, load
+from rationales.errors import InputError
 from rationales.models import CoAttentive
 from rationales.models import load as load_model
 from rationales.models.loading import checked_device
@@ -35,29 +37,32 @@ def directory(kind: Kind, options: Options) -> Path:
     return Path(options.models or Path(options.out) / "models") / f"snli-{kind}-{options.seeds[0]}"
 
 
-def trained(kind: Kind, options: Options, report: Callable[[str], None]) -> CoAttentive:
-    """The model; it is trained unless it was before."""
-    out, device = directory(kind, options), checked_device(options.device or None)
-    if not (out / "config.json").exists():
-        report(f"{kind}: training on SNLI")
-        _train(kind, out, options, "bf16" if device.type == "cuda" else "no")
-    model = load_model(out, device=device)
+def trained(kind: Kind, options: Options) -> CoAttentive:
+    """The model; it is trained unless it was before, with the same settings."""
+    if len(options.seeds) > 1:
+        raise InputError(f"tables about AREC are of one model of each kind; give one seed, not {len(options.seeds)}")
+    device = checked_device(options.device or None)
+    model = load_model(_train(kind, options, "bf16" if device.type == "cuda" else "no"), device=device)
     assert isinstance(model, CoAttentive)
     return model
 
 
-def _train(kind: Kind, out: Path, options: Options, precision: Any) -> None:
-    pairs, dev = training_pairs(options.data_dir or None), held_out("dev", options.data_dir or None)
-    common: dict[str, Any] = {"out": out, "seed": options.seeds[0], "overwrite": options.overwrite}
+def _train(kind: Kind, options: Options, precision: Any) -> Path:
+    pairs, dev = _pairs(options.data_dir or None)
+    common: dict[str, Any] = {"out": directory(kind, options), "seed": options.seeds[0]}
     if kind == "transformer":
         config = classifier.Config(encoder=options.encoder, epochs=3, precision=precision, max_length=128, **common)
-        classifier.train(config, pairs, dev, labels=dev.labels)
-        return
+        return classifier.train(config, pairs, dev, labels=dev.labels)
     words: dict[str, Any] = {"vectors": options.vectors, "more_words": WORDS, **common}
     if kind == "da":
-        da.train(da.Config(**words), pairs, dev, labels=dev.labels)
-    else:
-        esim.train(esim.Config(**words), pairs, dev, labels=dev.labels)
+        return da.train(da.Config(**words), pairs, dev, labels=dev.labels)
+    return esim.train(esim.Config(**words), pairs, dev, labels=dev.labels)
+
+
+@cache
+def _pairs(data_dir: str | None) -> tuple[list[Example], Dataset]:
+    """Training and dev pairs, read once for all parts of a table."""
+    return training_pairs(data_dir), held_out("dev", data_dir)
 
 
 def test_set(name: str, options: Options) -> Dataset:

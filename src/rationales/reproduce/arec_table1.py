@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -42,7 +44,7 @@ UNITS: Mapping[str, float] = {"aorc": 1.0, "fidelity": 1.0, "compactness": 100.0
 def compute(part: str, options: Options, report: Callable[[str], None]) -> Found:
     """All methods on one model and one test set."""
     kind, data = part.split("-")
-    model = trained(kind, options, report)  # type: ignore[arg-type]
+    model = trained(kind, options)  # type: ignore[arg-type]
     gates = _gates(model, kind, options, report)
     examples = sample(test_set(data, options))
     found: Found = []
@@ -60,16 +62,13 @@ def compute(part: str, options: Options, report: Callable[[str], None]) -> Found
     return found
 
 
-def _gates(model: CoAttentive, kind: str, options: Options, report: Callable[[str], None]) -> Any:
+def _gates(model: CoAttentive, kind: str, options: Options, report: Callable[[str], None]) -> Path:
     """The directory of DiffMask's gates for a model."""
+    folder = options.data_dir or None
+    pairs, dev = sample(training_pairs(folder), TRAINING), sample(held_out("dev", folder), HELD_OUT)
     out = directory(kind, options).with_name(f"gates-{kind}-{options.seeds[0]}")  # type: ignore[arg-type]
-    if not (out / "config.json").exists():
-        report(f"{kind}: training gates")
-        folder = options.data_dir or None
-        pairs, dev = sample(training_pairs(folder), TRAINING), sample(held_out("dev", folder), HELD_OUT)
-        config = diffmask.Config(out=out, learning_rate=1e-3, seed=options.seeds[0], overwrite=options.overwrite)
-        diffmask.train(config, pairs, dev, model=model, tell=report)
-    return out
+    config = diffmask.Config(out=out, learning_rate=1e-3, seed=options.seeds[0])
+    return diffmask.train(config, pairs, dev, model=model, tell=report)
 
 
 def _method(name: str, gates: str) -> AnyExplainer:
@@ -77,7 +76,10 @@ def _method(name: str, gates: str) -> AnyExplainer:
 
 
 def explained(
-    model: CoAttentive, examples: Sequence[Example], method: AnyExplainer, before: Mapping[str, float]
+    model: CoAttentive,
+    examples: Sequence[Example],
+    method: AnyExplainer,
+    before: Mapping[str, float] = MappingProxyType({}),
 ) -> list[Explanation]:
     """Links of each pair; of scores the best are kept, up to the fidelity that AREC had `before`, and a little more."""
     found: list[Explanation] = []

@@ -9,15 +9,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import torch
 
 from rationales.data import Dataset, Example, gold_alignment, gold_selection
 from rationales.explainers import Arec
-from rationales.explanation import Explanation
 from rationales.guidance import accuracy
 from rationales.metrics import metrics
-from rationales.models import CoAttentive, rounds
 from rationales.reproduce.arec_models import KINDS, PUBLISHED, sample, test_set, trained
+from rationales.reproduce.arec_table1 import explained
 from rationales.reproduce.tables import Found, Options, Table, tables
 from rationales.results import Row
 
@@ -27,7 +25,7 @@ LINKED = ("largest_alignment_f1", "alignment_included", "alignment_recall")
 
 def compute(part: str, options: Options, report: Callable[[str], None]) -> Found:
     """Everything about one model."""
-    model = trained(part, options, report)  # type: ignore[arg-type]
+    model = trained(part, options)  # type: ignore[arg-type]
     found: Found = []
 
     def note(data: str, metric: str, values: float | Sequence[float], n: int) -> None:
@@ -46,13 +44,13 @@ def compute(part: str, options: Options, report: Callable[[str], None]) -> Found
         note(f"hans, {label}", "accuracy", share, hans.counts["", label])
 
     marked = _contradictions(test_set("esnli", options))
-    explanations = _explained(model, marked)
+    explanations = explained(model, marked, Arec(level="word"))
     gold = [gold_selection(example) for example in marked]
     for metric in MARKED:
         note("esnli, contradiction", metric, metrics[metric](model, explanations, gold).tolist(), len(marked))
 
     linked = sample(example for example in test_set("bnli", options) if example.alignment)
-    explanations = _explained(model, linked)
+    explanations = explained(model, linked, Arec(level="word"))
     gold = [gold_alignment(example) for example in linked]
     for metric in LINKED:
         note("bnli", metric, metrics[metric](model, explanations, gold).tolist(), len(linked))
@@ -63,14 +61,6 @@ def _contradictions(data: Dataset) -> list[Example]:
     assert data.labels is not None
     wanted = data.labels.index("contradiction")
     return [example for example in data if example.label == wanted and example.rationale and any(example.rationale)]
-
-
-def _explained(model: CoAttentive, examples: Sequence[Example]) -> list[Explanation]:
-    found: list[Explanation] = []
-    with torch.no_grad():
-        for some in rounds(model, examples):
-            found += Arec(level="word")(model, model.encode(some, warn=False))
-    return found
 
 
 _PAPER = {

@@ -20,7 +20,7 @@ AVERAGE = "average"
 
 def compute(part: str, options: Options, report: Callable[[str], None]) -> Found:
     """One model, guided and not."""
-    model = trained(part, options, report)  # type: ignore[arg-type]
+    model = trained(part, options)  # type: ignore[arg-type]
     data = test_set("hans", options)
     labeller = SpacyLabeller()
     labeller.read_ahead({text for example in data for text in example.texts})

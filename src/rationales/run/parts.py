@@ -1,6 +1,7 @@
 """The work of a comparison on some consecutive texts: predict, explain by each method, measure, and keep it all.
 
 What is kept already, made from the same texts by the same model and method with the same options, is not done again.
+Where only that has changed which people marked, the explanations stay, and are measured again.
 """
 
 from __future__ import annotations
@@ -68,6 +69,14 @@ class Part:
         }
 
     @cached_property
+    def gold_digests(self) -> Mapping[GoldKind, str]:
+        """What tells that which people said of the texts from anything else they might have said."""
+        return {
+            "selection": digest([example.rationale for example in self.examples]),
+            "alignment": digest([example.alignment for example in self.examples]),
+        }
+
+    @cached_property
     def batch(self) -> Batch:
         return self.model.encode(self.examples, warn=False)
 
@@ -90,6 +99,7 @@ class Worker:
     steps: Steps
     failures: dict[tuple[str, str], str] = field(default_factory=dict)
     _prints: dict[str, str] = field(default_factory=dict)  # of the models
+    _told: set[str] = field(default_factory=set)  # warnings
 
     def keep_texts(self, number: int, examples: Sequence[Example]) -> None:
         """The texts themselves, and what people marked in them."""
@@ -104,7 +114,8 @@ class Worker:
             }
             for example, own in zip(examples, marked, strict=True)
         ]
-        key, path = digest(texts), self.store.texts(number)
+        said = [(example.label, example.rationale, example.alignment) for example in examples]
+        key, path = digest(texts, said), self.store.texts(number)
         if self.store.finished(path, key) is None:
             humans = [explanation for own in marked for explanation in own.values() if explanation is not None]
             self.store.save(path, key, {"texts": texts}, humans)
@@ -153,8 +164,9 @@ class Worker:
     def _explain_and_measure(self, part: Part, name: str, explainer: AnyExplainer) -> bool:
         """Whether there was anything to do."""
         params = asdict(explainer)  # type: ignore[call-overload]
-        made_from = (__version__, self._prints[part.title], part.digest, self.target, explainer.name, params)
-        key, path = digest(*made_from), self.store.measured(part.title, name, part.number)
+        method = (explainer.name, params, *([explainer.fingerprint] if explainer.fingerprint else []))
+        key = digest(__version__, self._prints[part.title], part.digest, self.target, *method)
+        path = self.store.measured(part.title, name, part.number)
         content = self.store.finished(path, key)
         if content is None:
             explanations, seconds = self._explain(part, explainer)
@@ -168,7 +180,7 @@ class Worker:
                 "curves": None,
             }
             self.store.save(path, key, content, explanations)
-        elif self._complete(content):
+        elif self._complete(part, content):
             return False
         else:
             explanations = list(self.store.explanations(path))
@@ -181,17 +193,26 @@ class Worker:
         batch = part.batch
         began = time.perf_counter()
         try:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(record=True) as heard:
                 warnings.simplefilter("ignore", QualityWarning)  # the table has a note of it
                 found = explainer(part.model, batch, self.target)
         except RationalesError as error:
             raise _CannotExplain(str(error)) from error
-        return found, time.perf_counter() - began
+        seconds = time.perf_counter() - began
+        for each in heard:  # once, and not for each part
+            if str(each.message) not in self._told:
+                self._told.add(str(each.message))
+                warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
+        return found, seconds
 
-    def _complete(self, content: Mapping[str, Any]) -> bool:
-        """Whether every metric was measured with the options that are wanted now."""
-        measures, wanted = content["measures"], {choice.metric.name: choice.options for choice in self.metrics}
-        return all(name in measures and measures[name]["options"] == plain(options) for name, options in wanted.items())
+    def _complete(self, part: Part, content: Mapping[str, Any]) -> bool:
+        """Whether every metric was measured as is wanted now."""
+        measures = content["measures"]
+        return all(
+            choice.metric.name in measures
+            and {**measures[choice.metric.name], "values": None} == {**plain(_manner(part, choice)), "values": None}
+            for choice in self.metrics
+        )
 
     def _measure(self, part: Part, explanations: Sequence[Explanation], content: dict[str, Any]) -> None:
         """Values [N] of each metric, NaN for a kind of explanation that it does not take; and the curves."""
@@ -208,7 +229,7 @@ class Worker:
         values = dict(zip([*measures, *curves], found, strict=True))
         for choice in self.metrics:
             own = values.get(choice.metric.name, [np.nan] * len(explanations))
-            content["measures"][choice.metric.name] = {"options": choice.options, "values": own}
+            content["measures"][choice.metric.name] = {**_manner(part, choice), "values": own}
         if curves:
             content["curves"] = {"fractions": FRACTIONS, **{name: values[name] for name in curves}}
 
@@ -218,6 +239,12 @@ class Worker:
         erasure: Erasure = next((choice.options["erasure"] for choice in asks if "erasure" in choice.options), "delete")
         curve = partial(perturbation_curve, part.model, explanations, fractions=FRACTIONS, erasure=erasure)
         return {name: partial(curve, erase=erase) for name, erase in CURVES.items()} if asks else {}
+
+
+def _manner(part: Part, choice: Choice) -> dict[str, Any]:
+    """How a metric is measured: its options and, where it needs that, what people said of the texts."""
+    gold = {"gold": part.gold_digests[choice.metric.gold]} if "gold" in choice.metric.needs else {}
+    return {"options": choice.options, **gold}
 
 
 def _close(before: list[list[float]], logits: Tensor) -> bool:
