@@ -13,7 +13,7 @@ import torch
 import tiny
 from planted_links import LABELS, deciding, planted_model, planted_pairs
 from rationales.data import Example
-from rationales.errors import InputError, MissingCapability, ModelError, QualityWarning
+from rationales.errors import InputError, MissingCapability, ModelError
 from rationales.explainers import DiffMask, aligners
 from rationales.explainers.alignment import cells
 from rationales.explainers.diffmask import Design, Gates
@@ -189,11 +189,18 @@ class TestFit:
 
     def test_another_model(self, tmp_path: Path, bert: TransformersClassifier, of_bert: str) -> None:
         other = TransformersClassifier(tiny.network(seed=1), tiny.tokenizer(), name="other")
-        with pytest.warns(QualityWarning, match=r"trained on .*Bert.*, and this model is other \(LABEL_0"):
+        with pytest.warns(UserWarning, match=r"trained on .*Bert.*, and this model is other; unless") as heard:
             DiffMask(gates=of_bert)(other, other.encode(tiny.pairs()))
+        assert [each.filename for each in heard] == [__file__]
         fewer = TransformersClassifier(tiny.network(labels=2), tiny.tokenizer(), name=bert.name)
-        with pytest.warns(QualityWarning, match=r"LABEL_2\), and this model is"):
+        with pytest.raises(InputError, match=r"LABEL_2\), and this model is .*LABEL_1\); train some for it: rationales"):
             DiffMask(gates=of_bert)(fewer, fewer.encode(tiny.pairs()))
+
+    def test_gates_in_the_same_directory_are_told_apart(self, tmp_path: Path, bert: TransformersClassifier) -> None:
+        first = DiffMask(gates=saved(tmp_path, bert, size=16))
+        again = DiffMask(gates=saved(tmp_path, bert, size=16))
+        Gates(Design(16, 6, bert.name, bert.labels), start=1.0).save_pretrained(tmp_path)
+        assert first.fingerprint == again.fingerprint != DiffMask(gates=tmp_path).fingerprint
 
     def test_single_texts(self, bert: TransformersClassifier, of_bert: str) -> None:
         with pytest.raises(InputError, match="diffmask links the words of two texts, and '0' is one"):

@@ -23,6 +23,7 @@ from rationales.metrics import (
     alignment_recall,
     aorc,
     compactness,
+    comprehensiveness,
     contiguity,
     fidelity,
     iou_f1,
@@ -422,6 +423,24 @@ def test_metrics_share_their_passes_and_ask_for_a_version_once(monkeypatch):
     with shared_passes():
         for row, metric in zip(found, (aorc, fidelity, largest_alignment_f1), strict=True):
             np.testing.assert_allclose(row.values, metric(model, given, gold), atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_pairs_of_the_same_texts_that_are_guided_in_different_ways(kind):
+    model = tiny.coattentive(kind)
+    texts = ("the soup was good", "bad soup")
+    factors = {"free": np.ones((4, 2)), "forbidden": np.zeros((4, 2)), "free too": np.ones((4, 2))}
+    model.guide = lambda example, tokens: factors[example.id]
+    weights = np.arange(8.0).reshape(4, 2)
+    given = [replace(links(weights > 4, weights, texts=texts), id=name) for name in factors]
+    scored = [replace(item, body=Scores(np.arange(len(item.tokens)))) for item in given]
+    for metric, items in ((fidelity, given), (comprehensiveness, scored)):
+        alone = [float(metric(model, [item])[0]) for item in items]
+        assert metric(model, items) == pytest.approx(alone, abs=1e-6)
+        assert abs(alone[0] - alone[1]) > 1e-4
+        assert alone[0] == pytest.approx(alone[2], abs=1e-6)
+        with shared_passes():
+            assert [float(metric(model, [item])[0]) for item in items] == pytest.approx(alone, abs=1e-6)
 
 
 def _sizes(batch, alignment):

@@ -21,12 +21,13 @@ from rationales.comparison import Comparison
 from rationales.data import Example, gold_alignment, gold_selection
 from rationales.data.planted.scenes import PAIR_LABELS, pairs
 from rationales.errors import InputError, MissingCapability
-from rationales.explainers import Arec, CoAttention, LinkGradient, LinkRandom, method_named
+from rationales.explainers import Arec, CoAttention, DiffMask, LinkGradient, LinkRandom, method_named
+from rationales.explainers.diffmask import Design, Gates
 from rationales.models.pairs import Architecture, PairClassifier
 from rationales.models.rationalizer.words import word_tokenizer
 from rationales.report.table import print_summary
 from rationales.run import parts
-from rationales.run.choosing import LINK_METHODS
+from rationales.run.choosing import LINK_METHODS, method_label
 
 METRICS = ["aorc", "fidelity", "compactness", "contiguity"]
 QUICK = Arec(steps=8, samples=2)
@@ -231,6 +232,60 @@ def test_further_metrics_are_measured_of_links_that_are_there(model, tmp_path, m
     monkeypatch.setattr(CoAttention, "score", None)  # whoever calls it fails
     more = compare(model, planted(4), ["coattention"], ["aorc", "compactness"], out=tmp_path)
     assert row(more, "coattention").figures["compactness"].undefined == 4
+
+
+def gates(directory, model, start=0.0, name=None, labels=None):
+    """Gates that keep all links or none, by the sign of `start`."""
+    made = Gates(Design(8, 4, name or model.name, labels or model.labels), start=start)
+    with torch.no_grad():
+        made.outer.weight.zero_()
+    made.save_pretrained(directory)
+    return DiffMask(gates=directory)
+
+
+def test_gates_that_were_trained_anew_in_their_place_explain_anew(model, tmp_path):
+    for start, kept in ((5.0, 1.0), (-5.0, 0.0)):
+        method = gates(tmp_path / "gates", model, start)
+        found = compare(model, planted(4), [method], ["compactness"], out=tmp_path / "out")
+        assert row(found, found.methods()[-1]).params == {"gates": method.gates}
+        assert {float(item.body.keep.mean()) for item in found.explanations(method_label(method))} == {kept}
+
+
+def test_what_people_linked_anew_is_measured_anew_and_not_explained(model, tmp_path, monkeypatch):
+    def linked(first, second):
+        return [replace(example, alignment=((first, second),)) for example in planted(4)]
+
+    def figures(data, out=None):
+        found = compare(model, data, [QUICK], ["alignment_recall", "aorc"], out=out)
+        human = [case.explanations["human_alignment"].body.keep.sum() for case in found.cases()]
+        return {item.method: item.figures["alignment_recall"].mean for item in found.summary.standings}, human
+
+    before, after = linked((0, 3), (0, 3)), linked((0, 60), (0, 60))
+    wanted = figures(after)
+    assert figures(before, tmp_path) != wanted
+    for path in (tmp_path / "models").rglob("*/*/*.json"):  # as a store of before has none
+        content = json.loads(path.read_text())
+        del content["measures"]["alignment_recall"]["gold"]
+        path.write_text(json.dumps(content))
+    monkeypatch.setattr(Arec, "align", None)  # whoever calls it fails
+    figures(before, tmp_path)
+    assert figures(after, tmp_path) == wanted
+    monkeypatch.setattr(parts.Worker, "_measure", None)
+    assert figures(after, tmp_path) == wanted  # nothing is left to do
+
+
+def test_gates_of_another_model_are_told_of_once(model, tmp_path):
+    method = gates(tmp_path, model, name="elsewhere")
+    with pytest.warns(UserWarning, match="these gates were trained on elsewhere, and this model is tiny") as heard:
+        found = compare(model, planted(), [method], ["aorc"])  # in two parts
+    assert len(heard) == 1
+    assert not row(found, method_label(method)).failure
+
+
+def test_gates_for_other_labels_are_no_gates_for_this_model(model, tmp_path):
+    method = gates(tmp_path, model, labels=("x", "y"))
+    found = compare(model, planted(3), [method], ["aorc"])
+    assert "these gates were trained on tiny (x, y)" in row(found, method_label(method)).failure
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -233,6 +233,21 @@ def test_a_model_without_links(tmp_path: Path) -> None:
         train(Config(out=tmp_path / "out", epochs=1), tiny.pairs(), tiny.pairs(), model=tiny.classifier("bart"))
 
 
+def test_another_model_of_the_same_name_does_not_get_these_gates(tmp_path: Path) -> None:
+    config = Config(out=tmp_path / "out", epochs=1, batch_size=2, hidden=4, start=3.0)
+
+    def trained(seed: int) -> Path:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", QualityWarning)
+            return train(config, tiny.pairs(), tiny.pairs(), model=tiny.pair_classifier("da", seed=seed))
+
+    trained(0)
+    weights = (tmp_path / "out" / "model.safetensors").stat()
+    assert (trained(0) / "model.safetensors").stat() == weights  # the run was finished
+    with pytest.raises(InputError, match="holds another run, with answers '"):
+        trained(1)
+
+
 # The command
 
 

@@ -127,7 +127,7 @@ class PostHoc(AnyExplainer, Generic[F]):
 
     @abstractmethod
     def _nothing(self, batch: Batch) -> F:
-        """What there is to say of texts that the model did not answer."""
+        """What there is to say of texts that the model did not answer, or that are not explainable."""
 
     @abstractmethod
     def _spread(self, found: F, rows: Tensor, batch: Batch) -> F:
@@ -143,6 +143,10 @@ class PostHoc(AnyExplainer, Generic[F]):
         if len(batch.sources) != len(batch):
             raise InputError("this batch does not know its texts; explain a batch made by model.encode")
 
+    def _explainable(self, batch: Batch) -> Tensor:
+        """Of which rows there is something to say once the model answers, [B]; of the others it is said why not."""
+        return torch.ones(len(batch), dtype=torch.bool)
+
     def _explained(
         self, model: Model, batch: Batch, targets: int | str | Sequence[int] | Tensor | None
     ) -> Explanations:
@@ -155,7 +159,7 @@ class PostHoc(AnyExplainer, Generic[F]):
             scores = pick(probabilities, chosen)
             answered = probabilities.isfinite().all(-1)
             with predicted(model, batch, logits):
-                found = self._of_answered(model, batch, chosen, answered)
+                found = self._of_answered(model, batch, chosen, answered & self._explainable(batch).to(answered))
         bodies = self._bodies(batch, found)
         _warn_of_gaps(self.name, model, batch, answered, bodies)
         if targets is None:
@@ -163,7 +167,7 @@ class PostHoc(AnyExplainer, Generic[F]):
         return self._packed(model, batch, chosen, scores, bodies)
 
     def _of_answered(self, model: Model, batch: Batch, targets: Tensor, answered: Tensor) -> F:
-        """What is found of the texts that the model answered with numbers, and nothing of the others."""
+        """What is found of the texts that can be explained, and nothing of the others."""
         rows = torch.nonzero(answered).flatten()
         if not len(rows):
             return self._nothing(batch)

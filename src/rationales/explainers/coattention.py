@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from torch.nn.functional import pad
 
-from rationales.explainers.alignment import cells
+from rationales.explainers.alignment import cells, widened
 from rationales.explainers.base import aligners
 from rationales.explainers.induced import LinkScorer
 from rationales.models import Batch, CoAttentive, over_rows
@@ -16,13 +15,8 @@ from rationales.models import Batch, CoAttentive, over_rows
 
 def coattention(model: CoAttentive, batch: Batch) -> Tensor:
     """The mean of the attention in both directions, [B, P, H], as far as the batch lets it through."""
-    _, first, second = cells(batch).shape
-
-    def compute(part: Batch, _: Tensor) -> Tensor:
-        weights = model.coattention(part)
-        return pad(weights, (0, second - weights.shape[2], 0, first - weights.shape[1]))
-
-    weights = over_rows(model, batch, compute)
+    _, first, second = shape = cells(batch).shape
+    weights = over_rows(model, batch, lambda part, _: widened(model.coattention(part), shape))
     return weights if batch.alignment is None else weights * batch.alignment[:, :first, :second]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,20 +13,18 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
-from torch.nn.functional import linear, pad
+from torch.nn.functional import linear
 
 from rationales import __version__
 from rationales.errors import InputError, ModelError
-from rationales.explainers.alignment import Aligner, cells, logits_under
+from rationales.explainers.alignment import Aligner, cells, kept_checks, widened
 from rationales.explainers.base import Links, aligners, warn
 from rationales.explainers.hard_concrete import likelier
-from rationales.explanation import Explanations
-from rationales.models import Batch, CoAttentive, Model, over_rows, predict
+from rationales.models import Batch, CoAttentive, Model, over_rows
 from rationales.models.loading import GATES, loading, share_files
 from rationales.registry import option
 
 WEIGHTS = "model.safetensors"
-CHECKS = ("fidelity", "same_answer")
 _HOW = "rationales train diffmask --model {} --data PAIRS --out GATES"
 
 
@@ -146,13 +144,6 @@ class Gates(nn.Module):
         return found.hexdigest()
 
 
-def judged(model: CoAttentive, batch: Batch, keep: Tensor, logits: Tensor) -> Tensor:
-    """How far the kept links [B, P, H] alone move the logits [B, C], and whether the answer stays, [B, 2]."""
-    found = logits_under(model, batch, keep.to(logits))
-    same = found.argmax(-1) == logits.argmax(-1)
-    return torch.stack([(found - logits).norm(dim=-1), same.to(logits)], 1)
-
-
 @aligners("diffmask")
 @dataclass(frozen=True)
 class DiffMask(Aligner):
@@ -165,6 +156,7 @@ class DiffMask(Aligner):
     """
 
     needs: ClassVar[type] = EmbeddedCoAttentive
+    explains_whole_answer: ClassVar[bool] = True
 
     gates: str = option("", "directory of gates that rationales train diffmask made for the model")
 
@@ -186,27 +178,12 @@ class DiffMask(Aligner):
         """A directory may hold other gates the next time."""
         return self._network.checksum()
 
-    def _explained(
-        self, model: Model, batch: Batch, targets: int | str | Sequence[int] | Tensor | None
-    ) -> Explanations:
-        if targets is not None:
-            raise InputError(f"{self.name} explains a model's whole answer and not one label; leave out the target")
-        return super()._explained(model, batch, None)
-
     def align(self, model: CoAttentive, batch: Batch, targets: Tensor) -> Links:  # noqa: ARG002
         assert isinstance(model, EmbeddedCoAttentive)
         self._network.check(model)
         gates = self._network.to(batch.ids.device)
-        there, logits = cells(batch), predict(model, batch)
-
-        def compute(part: Batch, rows: Tensor) -> Tensor:
-            log_alpha = gates.of(model, part)
-            figures = judged(model, part, likelier(log_alpha), logits[rows])
-            missing = [whole - own for whole, own in zip(there.shape[1:], log_alpha.shape[1:], strict=True)]
-            return torch.cat([figures, pad(log_alpha, (0, missing[1], 0, missing[0])).flatten(1)], 1)
-
+        there = cells(batch)
         with torch.no_grad():
-            found = over_rows(model, batch, compute)
-        figures, rest = found.split([len(CHECKS), found.shape[1] - len(CHECKS)], 1)
-        log_alpha = rest.unflatten(1, there.shape[1:])
-        return Links(log_alpha, likelier(log_alpha) & there, dict(zip(CHECKS, figures.unbind(1), strict=True)))
+            log_alpha = over_rows(model, batch, lambda part, _: widened(gates.of(model, part), there.shape))
+        keep = likelier(log_alpha) & there
+        return Links(log_alpha, keep, kept_checks(model, batch, keep))

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from rationales.errors import InputError
-from rationales.explainers.alignment import Aligner, cells, linked_logits
+from rationales.explainers.alignment import Aligner, cells, kept_checks, linked_logits
 from rationales.explainers.base import Links
 from rationales.models import Batch, CoAttentive, predict
 from rationales.registry import option
@@ -86,12 +86,3 @@ class LinkScorer(Aligner):
             return links
         keep = induced(model, batch, links.weights, links.weights.new_full((len(batch),), self.within))
         return Links(links.weights, keep, {**links.checks, **kept_checks(model, batch, keep)})
-
-
-@torch.no_grad()
-def kept_checks(model: CoAttentive, batch: Batch, keep: Tensor) -> dict[str, Tensor]:
-    """What the kept links [B, P, H] give: the distance of the logits, and whether the answer is the same; [B] each."""
-    rows, logits = torch.arange(len(batch), device=keep.device), predict(model, batch)
-    found = linked_logits(model, batch, rows, lambda numbers: keep[numbers])
-    same = found.argmax(-1) == logits.argmax(-1)
-    return {"fidelity": (found - logits).norm(dim=-1), "same_answer": same.to(logits)}

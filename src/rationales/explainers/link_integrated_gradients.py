@@ -8,15 +8,18 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from rationales.explainers.alignment import cells, linked_logits
+from rationales.explainers.alignment import cells, in_groups, linked_logits
 from rationales.explainers.base import Links, aligners
 from rationales.explainers.baseline import relative_gap, scale_of, warn_of_gaps
 from rationales.explainers.induced import LinkScorer
 from rationales.explainers.integrated_gradients import Rule, check_steps
 from rationales.explainers.link_gradient import output_and_slopes
-from rationales.explainers.quadrature import Points, adaptive_points, gauss_points, integral
+from rationales.explainers.quadrature import adaptive_points, gauss_points, integral
 from rationales.models import Batch, CoAttentive, Output, chosen, over, predict
 from rationales.registry import option
+
+NUMBER = 8
+"""Bytes of what is seen of a link at a point."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,15 +62,34 @@ class _Way:
         values = over(self.model, self.batch, rows, compute)
         return outputs, values
 
-    def integrated(self, steps: int, tolerance: float, max_steps: int, rule: Rule) -> tuple[Tensor, Points]:
-        """Scores [B, P, H], and the points they are from."""
+    def integrated(self, steps: int, tolerance: float, max_steps: int, rule: Rule) -> Links:
+        """Scores [B, P, H], with how far they are from adding up and the number of points that they are from."""
         if rule == "gauss":
             points = gauss_points(len(self.batch), steps, self.there.device)
             _, values = self.look(points.rows, points.where)
         else:
             allowed = tolerance * scale_of(self.change)
             points, values = adaptive_points(self.look, self.ends, allowed, steps=steps, most=max_steps)
-        return integral(points, values, len(self.batch)).view(self.there.shape), points
+        scores = integral(points, values, len(self.batch)).view(self.there.shape)
+        error = relative_gap(scores.sum((1, 2)), self.change.to(scores))
+        taken = torch.bincount(points.rows, minlength=len(self.batch))
+        return Links(scores, checks={"completeness_error": error, "steps": taken})
+
+
+def _integrated(
+    model: CoAttentive,
+    batch: Batch,
+    targets: Tensor,
+    steps: int,
+    tolerance: float,
+    max_steps: int,
+    rule: Rule,
+    output: Output,
+) -> Links:
+    def compute(part: Batch, rows: Tensor) -> Links:
+        return _Way(model, part, targets[rows], output).integrated(steps, tolerance, max_steps, rule)
+
+    return in_groups(batch, NUMBER * (steps if rule == "gauss" else max_steps), compute)
 
 
 def link_integrated_gradients(
@@ -82,7 +104,7 @@ def link_integrated_gradients(
     output: Output = "probability",
 ) -> Tensor:
     """∫₀¹ ∂f_y/∂z_ij (z = a) da, [B, P, H]; see `LinkIntegratedGradients`."""
-    return _Way(model, batch, targets, output).integrated(steps, tolerance, max_steps, rule)[0]
+    return _integrated(model, batch, targets, steps, tolerance, max_steps, rule, output).weights
 
 
 @aligners("link_integrated_gradients")
@@ -107,10 +129,9 @@ class LinkIntegratedGradients(LinkScorer):
         check_steps(self.steps, self.max_steps, self.rule)
 
     def score(self, model: CoAttentive, batch: Batch, targets: Tensor) -> Links:
-        way = _Way(model, batch, targets, self.output)
-        scores, points = way.integrated(self.steps, self.tolerance, self.max_steps, self.rule)
-        error = relative_gap(scores.sum((1, 2)), way.change.to(scores))
-        taken = torch.bincount(points.rows, minlength=len(batch))
-        advice = f"after {int(taken.max())} steps; raise max_steps, or use a higher precision"
-        warn_of_gaps(self.name, error, self.tolerance, advice)
-        return Links(scores, checks={"completeness_error": error, "steps": taken})
+        found = _integrated(
+            model, batch, targets, self.steps, self.tolerance, self.max_steps, self.rule, self.output
+        )
+        advice = f"after {int(found.checks['steps'].max())} steps; raise max_steps, or use a higher precision"
+        warn_of_gaps(self.name, found.checks["completeness_error"], self.tolerance, advice)
+        return found

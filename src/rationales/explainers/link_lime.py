@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from rationales.explainers.alignment import cells, linked_logits
-from rationales.explainers.base import aligners
+from rationales.explainers.alignment import cells, in_groups, linked_logits
+from rationales.explainers.base import Links, aligners
 from rationales.explainers.induced import LinkScorer
 from rationales.explainers.lime import Lime
 from rationales.explainers.surrogate import fitted
@@ -39,7 +39,15 @@ class LinkLime(LinkScorer):
         """The same on tokens, which knows what options may be."""
         return Lime(self.samples, self.width, self.ridge)
 
-    def score(self, model: CoAttentive, batch: Batch, targets: Tensor) -> Tensor:
+    def score(self, model: CoAttentive, batch: Batch, targets: Tensor) -> Links:
+        def compute(part: Batch, rows: Tensor) -> Links:
+            return Links(self._fitted(model, part, targets[rows]))
+
+        with torch.no_grad():
+            return in_groups(batch, self.samples, compute)
+
+    def _fitted(self, model: CoAttentive, batch: Batch, targets: Tensor) -> Tensor:
+        """Coefficients [B, P, H]; holds all subsets of all rows."""
         there = cells(batch)
 
         def ask(rows: Tensor, drop: Tensor) -> Tensor:
@@ -48,6 +56,5 @@ class LinkLime(LinkScorer):
 
             return chosen(model, linked_logits(model, batch, rows, links), targets[rows], self.output)
 
-        with torch.no_grad():
-            found = fitted(there.flatten(1), batch.generators(self.seed), self._lime().draw, ask, self.ridge)
+        found = fitted(there.flatten(1), batch.generators(self.seed), self._lime().draw, ask, self.ridge)
         return found.values.view(there.shape)

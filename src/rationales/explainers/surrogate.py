@@ -75,8 +75,15 @@ def least_squares(samples: Tensor, outputs: Tensor, weights: Tensor, ridge: floa
     """Weighted ridge regression with an intercept, on [k, n], [k] and [k]: coefficients and standard errors, [n] each.
 
     β = (XᵀWX + λI)⁻¹ XᵀWy, the intercept unpenalised; standard errors are robust to unequal variance (sandwich), and
-    NaN where there are no more samples than unknowns.
+    NaN where there are no more samples than unknowns. Then β = X̃ᵀW½ (W½X̃X̃ᵀW½ + λI)⁻¹ W½ỹ with X̃, ỹ less their
+    weighted means is the same from a much smaller matrix, given that λ > 0.
     """
+    if len(samples) <= samples.shape[1] and ridge > 0:
+        share, root = weights / weights.sum(), weights.sqrt()
+        centred = root[:, None] * (samples - share @ samples)
+        inner = centred @ centred.T + ridge * torch.eye(len(samples), dtype=torch.float64)
+        coefficients = centred.T @ torch.linalg.solve(inner, root * (outputs - share @ outputs))
+        return coefficients, torch.full_like(coefficients, torch.nan)
     design = torch.cat([samples, torch.ones(len(samples), 1, dtype=torch.float64)], 1)
     penalty = torch.full((design.shape[1],), ridge, dtype=torch.float64)
     penalty[-1] = 0.0

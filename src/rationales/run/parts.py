@@ -164,8 +164,9 @@ class Worker:
     def _explain_and_measure(self, part: Part, name: str, explainer: AnyExplainer) -> bool:
         """Whether there was anything to do."""
         params = asdict(explainer)  # type: ignore[call-overload]
-        method = (explainer.name, params, *([explainer.fingerprint] if explainer.fingerprint else []))
-        key = digest(__version__, self._prints[part.title], part.digest, self.target, *method)
+        files = [found] if (found := explainer.fingerprint) else []
+        made_from = (__version__, self._prints[part.title], part.digest, self.target, explainer.name, params, *files)
+        key = digest(*made_from)
         path = self.store.measured(part.title, name, part.number)
         content = self.store.finished(path, key)
         if content is None:
@@ -207,12 +208,11 @@ class Worker:
 
     def _complete(self, part: Part, content: Mapping[str, Any]) -> bool:
         """Whether every metric was measured as is wanted now."""
-        measures = content["measures"]
-        return all(
-            choice.metric.name in measures
-            and {**measures[choice.metric.name], "values": None} == {**plain(_manner(part, choice)), "values": None}
-            for choice in self.metrics
-        )
+        measured = {
+            name: {key: value for key, value in own.items() if key != "values"}
+            for name, own in content["measures"].items()
+        }
+        return all(measured.get(choice.metric.name) == plain(_manner(part, choice)) for choice in self.metrics)
 
     def _measure(self, part: Part, explanations: Sequence[Explanation], content: dict[str, Any]) -> None:
         """Values [N] of each metric, NaN for a kind of explanation that it does not take; and the curves."""

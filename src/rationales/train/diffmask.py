@@ -32,9 +32,9 @@ from torch import Tensor, nn
 
 from rationales.data.example import Example
 from rationales.errors import DataError, InputError, ModelError, QualityWarning
-from rationales.explainers.alignment import cells
+from rationales.explainers.alignment import cells, kept_checks
 from rationales.explainers.arec import alignment_loss, compactness_loss, contiguity_loss
-from rationales.explainers.diffmask import Design, EmbeddedCoAttentive, Gates, judged
+from rationales.explainers.diffmask import Design, EmbeddedCoAttentive, Gates
 from rationales.explainers.hard_concrete import drawn, likelier
 from rationales.models import Batch, demand, load, predict
 from rationales.registry import option
@@ -210,7 +210,7 @@ class Outcome:
             batch = dev.batch(rows)
             there = cells(batch)
             keep = likelier(gates.of(dev.model, batch)) & there
-            figures = judged(dev.model, batch, keep, dev.model.logits(batch))
+            figures = torch.stack(list(kept_checks(dev.model, batch, keep).values()), 1)
             gone = (~keep).to(figures)
             kept = compactness_loss(gone, there)
             loss = figures[:, 0] + config.weight * (kept + contiguity_loss(gone, there))
@@ -265,7 +265,7 @@ def _answers(model: EmbeddedCoAttentive, pairs: Sequence[Example]) -> str:
         return ""
     with model.borrowed(), torch.no_grad():
         logits = predict(model, batch.take(rows)).double().cpu()
-    shares = (1000 * logits / logits.abs().max().clamp(min=torch.finfo(logits.dtype).tiny)).round()
+    shares = (1000 * logits / logits.abs().max().clamp(min=torch.finfo(logits.dtype).tiny)).round() + 0.0  # no -0
     return hashlib.blake2b(repr(shares.tolist()).encode(), digest_size=8).hexdigest()
 
 
