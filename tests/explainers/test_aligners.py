@@ -298,8 +298,43 @@ class TestBadInput:
     @pytest.mark.parametrize(("texts", "which"), [(("", "bad"), "first"), (("bad", "  "), "second")])
     def test_a_text_without_words(self, texts: tuple[str, str], which: str, name: str, quick: Any) -> None:
         model = exact("bert")
-        with pytest.raises(InputError, match=f"the {which} text of 'x' has no words, so there is no link"):
-            quick(name, model)(model, model.encode([*PAIRS[:1], Example("x", texts)]))
+        with pytest.raises(InputError, match=f"the {which} text of '0' has no words, so there is no link"):
+            rationales.explain(model, texts, quick(name, model))
+
+    @every
+    @all_kinds
+    def test_texts_without_words_among_others(self, kind: str, name: str, quick: Any, tmp_path: Path) -> None:
+        """They have no links, the others have theirs as ever, and all can be saved."""
+        model = exact(kind)
+        method = quick(name, model, **({} if name in WHOLE_ANSWER else {"within": 0.3}))
+        some = [
+            Example("x", ("we came back", " ")),
+            *PAIRS[:2],
+            Example("y", ("", "bad food")),
+            Example("z", ("", "so")),
+        ]
+        message = (
+            "^the second text of 'x' has no words, so there is no link; "
+            "nor is there for the first text of 'y', the first text of 'z'$"
+        )
+        with pytest.warns(QualityWarning, match=message) as caught:
+            found = list(method(model, model.encode(some)))
+        assert [str(one.message) for one in caught if "has no words" not in str(one.message)] == []
+        assert caught[0].filename == __file__
+        assert [weights(found[row]).shape for row in (0, 3, 4)] == [(3, 0), (0, 2), (0, 1)]
+        assert all(found[row].body.keep is None and found[row].target.index >= 0 for row in (0, 3, 4))
+        same(Explanations(found[1:3]), method(model, model.encode(PAIRS[:2])))
+        Explanations(found).save(tmp_path / "e.parquet")
+        Explanations(found).to_jsonl(tmp_path / "e.jsonl")
+        for back in (Explanations.load(tmp_path / "e.parquet"), Explanations.from_jsonl(tmp_path / "e.jsonl")):
+            assert [weights(one).shape for one in back] == [weights(one).shape for one in found]
+
+    @every
+    def test_no_pair_with_words_in_both_texts(self, name: str, quick: Any) -> None:
+        model = exact("da")
+        with pytest.warns(QualityWarning, match=r"the first text of 'x' has no words.*the second text of 'y'"):
+            found = quick(name, model)(model, model.encode([Example("x", ("", "bad")), Example("y", ("bad", ""))]))
+        assert [(weights(one).shape, one.body.keep) for one in found] == [((0, 1), None), ((1, 0), None)]
 
     @every
     @all_kinds
@@ -360,7 +395,7 @@ class TestBadInput:
         assert caught[0].filename == __file__
         broken: Explanation = found[0]
         assert np.isnan(weights(broken)).all()
-        assert not broken.body.keep.any()
+        assert broken.body.keep is None  # and not nothing, which would be as few links as can be
         assert (broken.target.index, broken.target.label) == (-1, "")
         same(Explanations(list(found)[1:]), Explanations(list(wanted)[1:]))
 

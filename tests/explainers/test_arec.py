@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
+import rationales
 import tiny
 from planted_links import OPPOSITES, planted_model, planted_pairs
 from rationales.data import Example
@@ -270,7 +271,7 @@ class TestBadInput:
         for kind in KINDS:
             model = of(kind)
             with pytest.raises(InputError, match=r"the second text of 'x' has no words"):
-                QUICK(model, model.encode([Example("x", ("good soup", " "))]))
+                rationales.explain(model, Example("x", ("good soup", " ")), QUICK)
 
     def test_one_word_each(self) -> None:
         for kind in KINDS:

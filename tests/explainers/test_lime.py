@@ -82,6 +82,17 @@ def test_the_fit_is_that_of_scikit_learn() -> None:
     assert (error > 0).all()
 
 
+def test_the_fit_is_that_of_scikit_learn_also_with_fewer_samples_than_unknowns() -> None:
+    drawn = np.random.default_rng(3)
+    samples, outputs, weights = drawn.random((20, 50)) < 0.5, drawn.normal(size=20), drawn.random(20)
+    wanted = Ridge(alpha=0.5).fit(samples, outputs, sample_weight=weights).coef_
+    found, error = least_squares(*map(torch.tensor, (samples.astype(float), outputs, weights)), 0.5)
+    assert found.numpy() == pytest.approx(wanted, rel=1e-9)
+    assert error.isnan().all()
+    nothing, _ = least_squares(*map(torch.tensor, (samples.astype(float), outputs, 0 * weights)), 0.5)
+    assert not nothing.any()
+
+
 def test_no_more_samples_than_unknowns_have_no_standard_error() -> None:
     model = exact("bert")
     found = explain(Lime(5), model, SHORT)

@@ -10,6 +10,7 @@ import torch
 from captum.attr import IntegratedGradients as CaptumIntegratedGradients
 from one_pair import KINDS, SOME, Pair, close, each, exact, weights
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import tiny
 from planted_links import deciding, planted_model, planted_pairs
@@ -22,6 +23,7 @@ from rationales.explainers import (
     LinkLeaveOneOut,
     LinkLime,
     LinkRandom,
+    alignment,
 )
 
 ANY = 1e9
@@ -196,6 +198,53 @@ class TestRandom:
         assert abs(found.mean()) < 0.05
         assert abs(found.std() - 1) < 0.05
         assert len(np.unique(found)) == found.size
+
+
+class Largest(TorchDispatchMode):
+    """The bytes of the largest tensor that is made."""
+
+    bytes = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        found = func(*args, **(kwargs or {}))
+        for made in found if isinstance(found, tuple | list) else (found,):
+            if isinstance(made, Tensor):
+                self.bytes = max(self.bytes, made.untyped_storage().nbytes())
+        return found
+
+
+class TestMemory:
+    """A round is explained in groups where that saves memory, and nothing else is different."""
+
+    METHODS = (
+        LinkLime(40, within=0.3),
+        LinkIntegratedGradients(within=0.3),
+        LinkIntegratedGradients(steps=5, rule="gauss", tolerance=ANY),
+    )
+
+    @pytest.mark.parametrize("method", METHODS, ids=lambda method: f"{method.name}-{getattr(method, 'rule', '')}")
+    @every
+    def test_groups_change_nothing(self, kind: str, method: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        model = exact(kind)
+        wanted = method(model, model.encode(SOME))
+        for held in (1, 4000, 30_000):
+            monkeypatch.setattr(alignment, "HELD", held)
+            for one, other in zip(wanted, method(model, model.encode(SOME)), strict=True):
+                assert close(weights(other), weights(one), 1e-9)
+                assert (one.id, dict(one.checks)) == (other.id, pytest.approx(dict(other.checks), abs=1e-9))
+                assert np.array_equal(one.body.keep, other.body.keep)
+
+    @pytest.mark.parametrize("method", [LinkLime(120), LinkIntegratedGradients(20, rule="gauss", tolerance=ANY)])
+    def test_one_long_pair_does_not_make_all_wide(self, method: Any) -> None:
+        model = tiny.coattentive("da")
+        model.max_length = 240
+        long = tiny.Example("long", ("good " * 120, "bad " * 120))
+        batch = model.encode([long, *[tiny.pairs()[0]] * 63])
+        with Largest() as largest:
+            found = method(model, batch)
+        assert weights(found[0]).shape == (120, 120)
+        assert close(weights(found[1]), weights(found[63]), 1e-4)
+        assert largest.bytes <= alignment.HELD
 
 
 @pytest.mark.parametrize(

@@ -162,3 +162,39 @@ def test_the_command_needs_spacy_for_roles(call, model, monkeypatch):
     status, _, err = call(*COMMAND, "-m", model, "--alignment", "roles")
     assert status == 2
     assert "rationales[guidance]" in err
+
+
+def test_a_guided_model_is_explained_by_its_links_and_says_so(call, model, written):
+    mask = written({"links": [[0, 1]]})
+    status, out, err = call(
+        "explain", "--json", "rude staff", "--pair", "they hated it", "-m", model, "--alignment", mask
+    )
+    assert status == 0, err
+    found = json.loads(out)
+    assert found["provenance"]["method"] == "arec"
+    assert found["checks"]["guided"] == 1
+    free = json.loads(call(*COMMAND, "-m", model)[1])
+    assert "guided" not in free["checks"]
+
+
+def test_the_command_says_what_the_option_takes(call, model):
+    status, _, err = call(*COMMAND, "-m", model, "--alignment", "rols")
+    assert status == 2
+    assert "there is no file rols; --alignment is a JSON file with masks, or the word roles" in err
+
+
+def test_compare_is_guided_too(call, model, written, tmp_path):
+    data = tmp_path / "pairs.csv"
+    data.write_text("id,premise,hypothesis\n1,rude staff,bad\n2,bad soup,so bad\n", encoding="utf-8")
+    mask = written([{"id": "1", "links": []}, {"id": "2", "links": []}])
+    scores = {}
+    for name, options in (("free", ()), ("guided", ("--alignment", mask))):
+        status, out, err = call(
+            *("compare", "-m", model, "--data", str(data), "--method", "coattention", "--metric", "aorc", "--json"),
+            *("--no-page", "--out", str(tmp_path / name), *options),
+        )
+        assert status == 0, err
+        rows = json.loads(out)["standings"]
+        scores[name] = next(row for row in rows if row["method"] == "coattention")["figures"]["aorc"]["mean"]
+    assert scores["free"] > 0
+    assert scores["guided"] == pytest.approx(0, abs=1e-5)  # nothing is left that could be taken away

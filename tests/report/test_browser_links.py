@@ -127,6 +127,14 @@ def test_frames_shades_and_directions_are_seen(opened, pairs_page):
     assert colours[0] == colours[1]
 
 
+def test_dense_cells_without_direction_have_no_signs(opened, tmp_path):
+    texts = "a", "word " * 20
+    one = explanation(*texts, body=Alignment(np.full((1, 20), 0.5)), method="coattention")
+    given = Case("m", "x", texts, "good", "good", 0.75, {"coattention": one})
+    page = opened(write_page([given], tmp_path / "page.html"), "#matrices=1")
+    assert page.locator("td.f5").first.evaluate("e => getComputedStyle(e, '::before').content") == '"•"'
+
+
 def test_a_screen_reader_is_told_the_links(opened, tmp_path):
     page = opened(write_page([linked("two dogs", "they sleep")], tmp_path / "page.html"))
     label = page.locator("svg.pair").first.get_attribute("aria-label")

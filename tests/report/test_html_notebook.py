@@ -10,7 +10,7 @@ from made_cases import cases, explanation, summary
 from outside import TEXTS, explanations, fed
 from parsed import MARK_ATTRIBUTES, MARKS, parsed
 
-from rationales.explanation import Explanations, Selection
+from rationales.explanation import Alignment, Explanations, Selection
 from rationales.report import summary_html, to_html
 from rationales.report.safe import shown
 
@@ -31,6 +31,16 @@ def test_an_explanation_says_what_is_explained_and_by_what():
     assert root.one("p", "text").text == "<b> soup"
     assert root.one("p", "legend").text == "for against the label"
     assert not parsed(explanation("soup", body=Selection([True])).to_html()).all("p", "legend")
+
+
+@pytest.mark.parametrize(
+    ("links", "dashed"),
+    [(Alignment([[1, -1]]), True), (Alignment([[1, 0]]), False), (Alignment([[1, -1]], [[True, False]]), False)],
+)
+def test_the_legend_of_links_has_directions_only_where_they_are_shown(links, dashed):
+    legend = parsed(explanation("a", "b c", body=links).to_html()).one("p", "legend").text
+    assert legend.startswith("A line links phrases of two texts: the thicker, the stronger")
+    assert ("dashed where it speaks against the label" in legend) == dashed
 
 
 def test_a_notebook_shows_the_first_few_and_their_number():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from made_cases import explanation
 from outside import HOSTILE, explanations, fed
 from parsed import Element, check_marks, parsed
 
-from rationales.explanation import Alignment, Explanation
+from rationales.explanation import Alignment, Explanation, Provenance, Target, Token
 from rationales.explanation.views import word_tokens
 from rationales.report import matrix, two_lines
 from rationales.report.html import ROOM, highlights
@@ -102,7 +103,8 @@ def test_many_columns_have_no_room_for_numbers():
     assert style(7, 388) == ["links"]
     assert style(10, 388) == ["links", "dense"]
     assert style(10, 388, 1.0) == style(10, 640) == ["links"]
-    assert style(20, 388) == style(20, 388, 1.0) == ["links", "dense", "tight"]
+    assert style(20, 388) == ["links", "dense", "tight"]
+    assert style(20, 388, 1.0) == ["links", "dense", "tight", "undirected"]
 
 
 # Two lines
@@ -114,7 +116,7 @@ def test_both_texts_are_there_with_a_line_for_each_pair_of_phrases():
     drawn = svg(pair(Alignment(weights, keep), "two dogs sleep", "They are asleep now"))
     assert [text.text for text in drawn.all("text")] == ["two dogs sleep", "They are asleep now"]
     lines = drawn.all("path")
-    titles = ["\u2068two dogs\u2069 – \u2068are asleep\u2069 +1", "\u2068sleep\u2069 – \u2068They\u2069 +0.5"]
+    titles = ["\u2068two dogs\u2069 – \u2068are asleep\u2069 1", "\u2068sleep\u2069 – \u2068They\u2069 0.5"]
     assert [line.one("title").text for line in lines] == titles
     assert [number(line, "stroke-width") for line in lines] == [6.0, 3.8]
     assert len(drawn.all("rect", "kept")) == 4
@@ -123,12 +125,103 @@ def test_both_texts_are_there_with_a_line_for_each_pair_of_phrases():
     assert [word.text for word in drawn.all("tspan", "bare")] == ["now"]
 
 
-@pytest.mark.parametrize(("keep", "styles"), [(None, ("f5", "a5")), ([[True, False, True]], ("kept", "kept"))])
-def test_direction_is_told_by_more_than_colour(keep, styles):
+@pytest.mark.parametrize(
+    ("keep", "styles"), [(None, (["f5"], ["a5", "minus"])), ([[True, False, True]], (["kept"], ["kept"]))]
+)
+def test_direction_is_told_by_more_than_colour_and_what_is_kept_has_none(keep, styles):
     drawn = svg(pair(Alignment([[0.5, 0, -0.5]], keep), "a", "b c d"))
     for kind in ("path", "rect"):
         dashed = {element.one("title").text[-4:]: element.classes for element in drawn.all(kind)}
-        assert dashed == {"+0.5": [styles[0]], "−0.5": [styles[1], "minus"]}
+        assert dashed == {"+0.5": styles[0], "−0.5": styles[1]}
+
+
+def test_weights_without_signs_have_no_plus():
+    given = pair(Alignment([[0.5, 0, 0.25]]), "a", "b c d")
+    assert "+" not in highlights(given)
+    assert [line.text for line in svg(given).all("path")] == [
+        "\u2068a\u2069 – \u2068b\u2069 0.5",
+        "\u2068a\u2069 – \u2068d\u2069 0.25",
+    ]
+
+
+# What is said below
+
+
+def beneath(given: Explanation) -> list[str]:
+    return [line.text for line in parsed(highlights(given)).all("p", "aside")]
+
+
+SAME, OTHER = {"same_answer": 1, "fidelity": 0.071}, {"same_answer": 0, "fidelity": 0.7}
+
+
+@pytest.mark.parametrize(
+    ("keep", "checks", "said"),
+    [
+        ([[1, 0]], SAME, ["These alone give the same answer; the logits move by 0.071."]),
+        (
+            [[1, 0]],
+            OTHER,
+            ["These alone give another answer (the logits move by 0.7): do not take them for the reason."],
+        ),
+        ([[1, 0]], {"same_answer": 1}, ["These alone give the same answer."]),
+        ([[1, 0]], {"fidelity": 0.5}, ["With these alone the logits move by 0.5."]),
+        ([[1, 0]], {"same_answer": math.nan, "fidelity": math.nan, "guided": math.nan, "steps": 3}, []),
+        ([[0, 0]], SAME, ["Without any the answer is the same; the logits move by 0.071."]),
+        (
+            [[0, 0]],
+            {**OTHER, "guided": 1},
+            [
+                "Without any the answer is another (the logits move by 0.7): do not take this for the reason.",
+                "Guided: not all links were allowed.",
+            ],
+        ),
+        (None, {**SAME, "guided": 1}, ["Guided: not all links were allowed."]),
+        (None, {**SAME, "guided": 0}, []),
+    ],
+)
+def test_what_a_method_knows_of_its_links_is_said(keep, checks, said):
+    given = replace(pair(Alignment([[1, 0]], keep), "a", "b c"), checks=checks)
+    about = {None: "The strongest of 2 links.", 0: "No link is kept.", 1: "1 of 2 links kept, in 1 pair of phrases."}
+    assert beneath(given) == [about[keep and keep[0][0]], *said]
+    long = replace(pair(Alignment(np.eye(1, 70)), "a", "b " * 70), checks={"guided": 1})
+    assert beneath(long)[-1] == "Guided: not all links were allowed."
+
+
+@pytest.mark.parametrize(
+    ("checks", "said"),
+    [
+        (SAME, "All links are kept: the method found no fewer that bring the logits near enough."),
+        ({}, "All links are kept."),
+    ],
+)
+def test_where_all_links_are_kept_there_is_no_line(checks, said):
+    given = replace(pair(Alignment(-np.ones((2, 3)), np.ones((2, 3)))), checks=checks)
+    assert beneath(given) == [said]
+    drawn = svg(given)
+    assert not drawn.all("path")
+    assert not drawn.all("rect")
+    assert drawn.attributes["aria-label"] == said
+    assert all("kept" in style for _, style, _ in cells(given))
+
+
+def in_pieces(body: Alignment) -> Explanation:
+    """Two words in three pieces, and two words more."""
+    tokens = [Token("un", 0, 0, 2), Token("kind", 0, 2, 6), Token("dogs", 0, 7, 11)]
+    tokens += [Token("bad", 1, 0, 3), Token("pets", 1, 4, 8)]
+    return Explanation("x", ("unkind dogs", "bad pets"), tokens, Target(1, "good"), body, Provenance("test"))
+
+
+def test_words_put_together_from_pieces_are_counted_as_word_pairs():
+    weighed = in_pieces(Alignment([[1, 0], [0.5, 0], [0, 0.01]]))
+    assert beneath(weighed) == ["The strongest of 4 word pairs; each has the sum of the links between its pieces."]
+    assert svg(weighed).one("path").text == "\u2068unkind\u2069 – \u2068bad\u2069 1.5"
+    every = in_pieces(Alignment([[1, 1], [1, 1], [1, 1]]))
+    assert beneath(every) == ["A word pair has the sum of the links between its pieces."]
+    kept = in_pieces(Alignment(np.ones((3, 2)), [[1, 0], [0, 0], [0, 0]]))
+    assert beneath(kept) == ["1 of 4 word pairs kept, in 1 pair of phrases."]
+    nearly = in_pieces(Alignment(np.ones((3, 2)), [[1, 0], [0, 1], [1, 1]]))
+    assert beneath(nearly) == ["All word pairs are kept, but not all links between their pieces."]
+    assert not svg(nearly).all("path")
 
 
 def test_of_weights_the_strongest_few_are_drawn_and_it_is_said():
@@ -184,7 +277,8 @@ def inside(drawn: Element) -> None:
 
 def test_a_phrase_that_wraps_has_a_frame_on_each_line():
     text = "word " * 30
-    drawn = svg(pair(Alignment(np.ones((30, 1)), np.ones((30, 1))), text, "x"), 300)
+    first = np.tile([[1, 0]], (30, 1))
+    drawn = svg(pair(Alignment(first, first), text, "x y"), 300)
     assert len(drawn.all("text")) - 1 == len(drawn.all("rect")) - 1 > 2
     assert len(drawn.all("path")) == 1
 

@@ -3,6 +3,7 @@
 import io
 import math
 import unicodedata
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -124,8 +125,8 @@ def test_kept_links_are_blocks_and_phrases():
     given = per_word("People wait here", "Passengers are in line", body=Alignment(weights, np.array(weights) != 0))
     assert plain(given).split("\n")[3:] == [
         "         Passengers are in line",
-        "  People ██████████████ ·   ·",
-        "  wait   ██████████████ ·   ·",
+        "  People ██████████ ███ ·   ·",
+        "  wait   ██████████ ███ ·   ·",
         "  here       ·       ·  ·  ████",
         "  5 of 12 links kept, in 2 pairs of phrases.",
         "  People wait – Passengers are  +0.6000",
@@ -135,6 +136,39 @@ def test_kept_links_are_blocks_and_phrases():
     assert plain(nothing).endswith("  No link is kept.")
     assert "█" not in plain(nothing)
     assert plain(per_word("", "a b", body=Alignment(np.zeros((0, 2))))).endswith("  No link stands out.")
+
+
+def test_what_a_method_knows_of_its_links_is_below_the_matrix():
+    checks = {"same_answer": 0, "fidelity": 0.7, "guided": 1}
+    given = replace(per_word("a b", "c", body=Alignment([[1], [0]], [[True], [False]])), checks=checks)
+    expected = [
+        "    c",
+        "  a █",
+        "  b ·",
+        "  1 of 2 links kept, in 1 pair of phrases.",
+        "  These alone give another answer (the logits move by 0.7): do not take them for the reason.",
+        "  Guided: not all links were allowed.",
+        "  a – c  1.0000",
+    ]
+    assert plain(given).split("\n")[3:] == expected
+    assert coloured(given).plain.split("\n")[3:-1] == expected
+    whole = given.with_body(Alignment([[-1], [-1]], [[True], [True]]))
+    assert plain(whole).split("\n")[6:] == [
+        "  All links are kept: the method found no fewer that bring the logits near enough.",
+        "  Guided: not all links were allowed.",
+    ]
+
+
+def test_links_without_signs_are_neither_for_nor_against():
+    given = per_word("a", "b c d", body=Alignment([[1, 0.3, 0]]))
+    assert plain(given).split("\n")[3:] == [
+        "    b c d",
+        "  a █ ▒ ·",
+        "  ░▒▓█ from weak to strong",
+        "  The 2 strongest of 3 links.",
+        "  a – b  1.0000",
+        "  a – c  0.3000",
+    ]
 
 
 def test_blocks_for_and_against_differ_in_colour_besides():
@@ -151,7 +185,7 @@ def test_a_matrix_that_has_no_room_is_only_a_list():
         assert plain(one).split("\n")[3].startswith("  The 8 strongest of ")
     long = per_word("supercalifragilistic", "b", body=Alignment([[1]]))
     assert plain(long).split("\n")[3:5] == ["                 b", "  supercalifrag… █"]
-    assert plain(long).endswith("  supercalifragilistic – b  +1.0000")
+    assert plain(long).endswith("  supercalifragilistic – b  1.0000")
 
 
 def test_a_matrix_of_letters_as_wide_as_two_stays_straight():

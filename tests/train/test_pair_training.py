@@ -328,3 +328,13 @@ def test_recipes_are_alike() -> None:
     modules: list[ModuleType] = [da, esim]
     one, other = (set(vars(module.Config())) for module in modules)
     assert one == other
+
+
+def test_the_command_says_that_nothing_was_learned(tmp_path: Path, monkeypatch: Any, capsys: Any) -> None:
+    out = tmp_path / "model"
+    words = ("train", "da", "--data", "planted-pairs", "--limit", "30", "--epochs", "1", "--hidden", "4")
+    monkeypatch.setattr(sys, "argv", ["rationales", *words, "--vector-size", "4", "--out", str(out)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert not ended.value.code
+    assert "hardly better than always giving the commonest label" in capsys.readouterr().err

@@ -14,6 +14,7 @@ from rich.console import Console
 
 from rationales.cli.explain import column_flag
 from rationales.cli.fields import DataDir, OnError, Quotes, built, parted, read_options, with_fields, without_options
+from rationales.cli.guiding import AlignmentOption, guide_of
 from rationales.data import Columns, load
 from rationales.errors import InputError
 from rationales.registry import options_of
@@ -69,6 +70,7 @@ def compare(
         typer.Option(help="With --stability: the pretrained encoder, to be explained with a random head; or: random."),
     ] = None,
     share: Annotated[float, typer.Option(help="With --stability: share of the tokens that count as the best.")] = 0.25,
+    alignment: AlignmentOption = None,
     target: Annotated[str | None, typer.Option(help="Label or its number to explain; else the predicted one.")] = None,
     split: Annotated[str | None, typer.Option(help="Split of the data set.")] = None,
     data_dir: DataDir = None,
@@ -89,16 +91,21 @@ def compare(
     if not data:
         raise InputError("which texts? Give --data FILE_OR_NAME (rationales data lists the names)")
     from rationales import models, run
+    from rationales.guidance import set_guide
     from rationales.metrics import metrics as known
     from rationales.report.table import print_summary
 
     methods = [explainer for name, options in map(parted, method or ()) for explainer in _explainers(name, options)]
     metrics = {name: read_options(name, known[name].options, options) for name, options in map(parted, metric or ())}
+    guide = None if alignment is None else guide_of(alignment, one_pair=False)
     (columns,) = objects
     examples = load(
         data, split=split, columns=columns, data_dir=data_dir, on_error=on_error, limit=limit, quotes=quotes
     )
     loaded = {name: models.load(name, device=device, max_length=max_length) for name in dict.fromkeys(model)}
+    if guide is not None:
+        for own in loaded.values():
+            set_guide(own, guide)
     labels = {label for own in loaded.values() for label in own.labels}
     found = run.compare(
         loaded,

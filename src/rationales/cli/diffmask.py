@@ -58,6 +58,6 @@ def diffmask(
     out = train(config, training, held_out, model=model, tell=lambda line: print(line, file=sys.stderr))
     print(out)
     print(
-        f'try it: rationales explain --model {model} --method diffmask:gates={out} "some text" --pair "another text"',
+        f'try it: rationales explain --model {model} --method diffmask --gates {out} "first text" --pair "second text"',
         file=sys.stderr,
     )

@@ -23,13 +23,13 @@ from rationales.cli.fields import (
     with_fields,
     without_options,
 )
+from rationales.cli.guiding import AlignmentOption, guide_of
 from rationales.data import Columns, Example, load
 from rationales.errors import InputError
 from rationales.explanation.files import check_writable
 
 if TYPE_CHECKING:
     from rationales.explainers import AnyExplainer
-    from rationales.guidance import Guide
 
 EXAMPLES = """Examples:
 
@@ -40,6 +40,9 @@ rationales explain --model my-classifier --method lime --samples 1000 --data rev
 rationales explain --model my-nli --alignment roles "The nurse paid the guard." --pair "The guard paid the nurse."
 
 cat texts.txt | rationales explain --model my-classifier --json"""
+
+GUIDED = "arec"
+"""Who explains a guided model, unless the user says: who shows links."""
 
 
 def column_flag(field: str) -> str:
@@ -70,16 +73,11 @@ def explain(
         str,
         typer.Option(
             help="A name from: rationales methods; else own of a model that explains itself, integrated_gradients of "
-            "others."
+            "others. With --alignment: arec."
         ),
     ] = "",
     pair: Annotated[str | None, typer.Option(help="Second text, to go with one text.")] = None,
-    alignment: Annotated[
-        str | None,
-        typer.Option(
-            help="Which words of two texts may be linked: a JSON file that says so, or roles, for those alike in role."
-        ),
-    ] = None,
+    alignment: AlignmentOption = None,
     target: Annotated[str | None, typer.Option(help="Label or its number to explain; else the predicted one.")] = None,
     data: Annotated[str | None, typer.Option(help="File, directory or name of a data set to explain.")] = None,
     split: Annotated[str | None, typer.Option(help="Split of the data set.")] = None,
@@ -108,7 +106,7 @@ def explain(
     if out is not None and as_json:
         raise InputError("--json prints and --out saves; give one of them (--out FILE.jsonl saves JSON)")
     explainer = _explainer(method, extra) if method else None  # before time is spent on the model
-    guide = None if alignment is None else _guide(alignment, one_pair=data is None)
+    guide = None if alignment is None else guide_of(alignment, one_pair=data is None)
     (columns,) = objects
     examples: Iterable[Example]
     if data is not None:
@@ -134,7 +132,7 @@ def explain(
     loaded = models.load(model, device=device, max_length=max_length)
     if guide is not None:
         set_guide(loaded, guide)
-    explainer = explainer or _explainer(default_method(loaded), extra)
+    explainer = explainer or _explainer(default_method(loaded) if guide is None else GUIDED, extra)
     chosen = int(target) if target is not None and target.isdecimal() and target not in loaded.labels else target
     prints_to_screen = out is None and sys.stdout.isatty()  # where a bar would be in the way
     found = run.explained(loaded, examples, explainer, target=chosen, progress=False if prints_to_screen else None)
@@ -156,19 +154,6 @@ def _explainer(method: str, extra: Mapping[str, Any] | None) -> AnyExplainer:
     name, options = parted(method)
     explainer: AnyExplainer = built(name, method_named(name), {**options, **(extra or {})})
     return explainer
-
-
-def _guide(alignment: str, one_pair: bool) -> Guide:
-    from rationales.guidance import MaskGuide, RoleGuide
-
-    if alignment == "roles":
-        return RoleGuide()
-    guide = MaskGuide.read(alignment)
-    if None in guide.masks and not one_pair:
-        raise InputError(
-            f"the mask in {alignment} has no id, which goes with one pair; of several, each has its pair's"
-        )
-    return guide
 
 
 def _given(texts: list[str] | None, pair: str | None) -> Iterator[Example]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -42,6 +43,10 @@ rationales train {0} --data pairs.csv --vectors glove.6B.100d.txt --out my-{0}
 rationales train {0} --data snli --data-dir data --vectors glove.6B.100d.txt --out snli-{0}
 
 rationales explain --model my-{0} "A man sleeps." --pair "A man is awake." --method arec"""
+
+
+CLOSE = 0.02
+"""A dev accuracy so little above that of one label for all is chance."""
 
 
 class Recipe(NamedTuple):
@@ -105,10 +110,10 @@ def _recipes() -> dict[str, Recipe]:
     from rationales.train import classifier, da, esim, rationalizers, regex
 
     found = {
-        "classifier": Recipe(classifier.Config, classifier.train, CLASSIFIER),
+        "classifier": Recipe(classifier.Config, classifier.train, CLASSIFIER, "arec"),
         "da": Recipe(da.Config, da.train, PAIRS.format("da"), "arec"),
         "esim": Recipe(esim.Config, esim.train, PAIRS.format("esim"), "arec"),
-        "regex": Recipe(regex.Config, regex.train, CLASSIFIER.replace("classifier", "regex")),
+        "regex": Recipe(regex.Config, regex.train, CLASSIFIER.replace("classifier", "regex"), "arec"),
     }
     for name, game in rationalizers.rationalizers.items():
         found[name] = Recipe(game.Config, partial(rationalizers.train, name), RATIONALIZER.format(name))
@@ -137,14 +142,27 @@ def _command(name: str, recipe: Recipe) -> Callable[..., None]:
         epochs = json.loads((directory / "rationales.json").read_text(encoding="utf-8"))
         reached = f"best dev score {epochs['best_score']:.4f} in epoch {epochs['best_epoch']}"
         print(f"{reached}, of {len(list(held_out))} dev texts", file=sys.stderr)
+        if epochs["run"]["metric"] == "accuracy" and epochs["best_score"] <= _share_of_largest(held_out) + CLOSE:
+            print(
+                "that is hardly better than always giving the commonest label: this model has learned nothing to "
+                "explain. Give it more epochs, more texts or a higher learning rate",
+                file=sys.stderr,
+            )
         print(directory)
         first = next(iter(training), None)
-        texts = '"first text" --pair "second text"' if first is not None and len(first.texts) == 2 else '"some text"'
-        method = f" --method {recipe.method}" if recipe.method else ""
+        paired = first is not None and len(first.texts) == 2
+        texts = '"first text" --pair "second text"' if paired else '"some text"'
+        method = f" --method {recipe.method}" if recipe.method and paired else ""
         print(f"try it: rationales explain --model {directory} {texts}{method}", file=sys.stderr)
 
     command.__name__, command.__doc__ = name, recipe.config.__doc__
     return command
+
+
+def _share_of_largest(data: Dataset) -> float:
+    """The accuracy of always giving the commonest label."""
+    counts = Counter(example.label for example in data if example.label is not None)
+    return max(counts.values(), default=0) / max(counts.total(), 1)
 
 
 def splits(data: str, dev: str | None, limit: int | None, opened: Any) -> tuple[Dataset, Dataset]:

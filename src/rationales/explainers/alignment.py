@@ -17,15 +17,15 @@ from rationales.explainers.base import Links, PostHoc, row_by_row, spread, warn
 from rationales.explanation import Alignment, Explanations
 from rationales.models import Batch, CoAttentive, Encoded, Model, over, predict
 
-HELD = 1 << 27
+HELD = 1 << 26
 """Bytes that a method may hold of a round's links at once, about."""
 
 
 class Aligner(PostHoc[Links]):
     """A method that links the tokens of two texts. A subclass gives the links in `align`.
 
-    It sets `explains_whole_answer` where no label can be chosen. Of a pair with an empty text there is no link: alone
-    it is refused, among others it has an empty matrix, and a warning names it.
+    It sets `explains_whole_answer` where no label can be chosen. Of a pair with an empty text there is no link: its
+    matrix is empty, and a warning names it.
     """
 
     needs: ClassVar[type] = CoAttentive
@@ -43,8 +43,6 @@ class Aligner(PostHoc[Links]):
                     f"{self.name} links the words of two texts, and {source.example.id!r} is one; give it pairs, or "
                     "take a method that scores tokens"
                 )
-        if len(batch) == 1 and (empty := _without_words(batch.sources[0])):
-            raise InputError(_no_link([empty]))
 
     def _explained(
         self, model: Model, batch: Batch, targets: int | str | Sequence[int] | Tensor | None
@@ -53,8 +51,13 @@ class Aligner(PostHoc[Links]):
             raise InputError(f"{self.name} explains a model's whole answer and not one label; leave out the target")
         return super()._explained(model, batch, targets)
 
+    def check_words(self, batch: Batch) -> None:
+        """Refuse pairs of which nothing can be said, where there are no others."""
+        if empty := _empty(batch):
+            raise InputError(_no_link(empty))
+
     def _explainable(self, batch: Batch) -> Tensor:
-        if empty := [name for source in batch.sources if (name := _without_words(source))]:
+        if empty := _empty(batch):
             warn(_no_link(empty))
         return cells(batch).flatten(1).any(1)
 
@@ -119,7 +122,8 @@ def in_groups(batch: Batch, size: int, compute: Callable[[Batch, Tensor], Links]
     found = [compute(batch.take(rows, int(batch.lengths[rows].max())), rows) for rows in groups]
     back = torch.argsort(torch.cat(groups))
     weights = torch.cat([widened(links.weights, shape) for links in found])[back]
-    return Links(weights, checks={name: torch.cat([own.checks[name] for own in found])[back] for name in found[0].checks})
+    checks = {name: torch.cat([links.checks[name] for links in found])[back] for name in found[0].checks}
+    return Links(weights, checks=checks)
 
 
 def _alike(batch: Batch, most: int) -> Iterator[list[int]]:
@@ -155,6 +159,11 @@ def logits_under(model: CoAttentive, part: Batch, links: Tensor) -> Tensor:
         part = replace(part, alignment=part.alignment[:, :first, :second])
     own = links[:, :first, :second]
     return model.logits(part, own if own.is_floating_point() else own.float())
+
+
+def _empty(batch: Batch) -> list[str]:
+    """The texts without words, by name."""
+    return [name for source in batch.sources if (name := _without_words(source))]
 
 
 def _without_words(source: Encoded) -> str | None:

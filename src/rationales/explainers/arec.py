@@ -5,20 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 import torch
 from torch import Tensor
-from torch.nn.functional import pad
 
 from rationales.errors import InputError
-from rationales.explainers.alignment import Aligner, cells
+from rationales.explainers.alignment import Aligner, cells, kept_checks, widened
 from rationales.explainers.base import Links, aligners
 from rationales.explainers.hard_concrete import drawn, likelier, zero_probability
 from rationales.explainers.noise import text_seeds, uniform
-from rationales.explanation import Explanations
 from rationales.explanation.views import word_numbers
-from rationales.models import Batch, CoAttentive, Encoded, Model, over, predict
+from rationales.models import Batch, CoAttentive, Encoded, over, predict
 from rationales.registry import option
 
 Level: TypeAlias = Literal["piece", "word"]
@@ -27,7 +25,6 @@ BETAS, EPSILON = (0.9, 0.999), 1e-8
 """Adam's."""
 _LOOK = 10
 """Steps after which it is looked which pairs are finished; each look makes the processor wait for the device."""
-CHECKS = ("fidelity", "same_answer", "steps")
 
 
 def alignment_loss(answers: Tensor, logits: Tensor, log_alpha: Tensor, there: Tensor, weight: float) -> Tensor:
@@ -82,6 +79,7 @@ class Arec(Aligner):
     patience: int = option(60, "stop after this many steps in which the kept links stay the same; 0: never")
     level: Level = option("piece", "link the tokens of the model, or whole words")
     seed: int = option(0, "seed of the masks")
+    explains_whole_answer: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -94,37 +92,24 @@ class Arec(Aligner):
                 f"learning_rate must be above 0 and weight not below; got {self.learning_rate} and {self.weight}"
             )
 
-    def _explained(
-        self, model: Model, batch: Batch, targets: int | str | Sequence[int] | Tensor | None
-    ) -> Explanations:
-        if targets is not None:
-            raise InputError(f"{self.name} explains a model's whole answer and not one label; leave out the target")
-        return super()._explained(model, batch, None)
-
     def align(self, model: CoAttentive, batch: Batch, targets: Tensor) -> Links:  # noqa: ARG002
-        there = cells(batch)
+        shape = cells(batch).shape
         logits = predict(model, batch)
         seeds = text_seeds(batch.fingerprints(), self.seed, batch.ids.device)
 
         def compute(part: Batch, rows: Tensor) -> Tensor:
             sources = [batch.sources[row] for row in rows.tolist()]
             units = _Units.of(sources, self.level, batch.ids.device)
-            problem = _Problem(model, part, logits[rows], seeds[rows], units)
-            log_alpha, taken = self._optimised(problem)
+            log_alpha, taken = self._optimised(_Problem(model, part, logits[rows], seeds[rows], units))
             keep = likelier(log_alpha) & units.there
-            found = model.logits(part, units.of_pieces(keep.to(logits)))
-            distance = (found - problem.logits).norm(dim=-1)
-            same = found.argmax(-1) == problem.logits.argmax(-1)
-            figures = torch.stack([distance, same.to(distance), taken], 1)
             both = torch.stack([units.of_pieces(log_alpha), units.of_pieces(keep.to(log_alpha))], 1)
-            missing = [whole - own for whole, own in zip(there.shape[1:], both.shape[2:], strict=True)]
-            return torch.cat([figures, pad(both, (0, missing[1], 0, missing[0])).flatten(1)], 1)
+            return torch.cat([taken.unsqueeze(1), widened(both, shape).flatten(1)], 1)
 
         with torch.no_grad():
             found = over(model, batch, torch.arange(len(batch)), compute, cost=self.samples)
-        figures, rest = found.split([len(CHECKS), found.shape[1] - len(CHECKS)], 1)
-        log_alpha, keep = rest.unflatten(1, (2, *there.shape[1:])).unbind(1)
-        return Links(log_alpha, keep > 0, dict(zip(CHECKS, figures.unbind(1), strict=True)))
+        log_alpha, kept = found[:, 1:].unflatten(1, (2, *shape[1:])).unbind(1)
+        keep = kept > 0
+        return Links(log_alpha, keep, {**kept_checks(model, batch, keep), "steps": found[:, 0]})
 
     def _optimised(self, problem: _Problem) -> tuple[Tensor, Tensor]:
         """log α [b, units, units] of each pair when it is finished, and the steps that it took, [b]."""

@@ -196,10 +196,10 @@ class PostHoc(AnyExplainer, Generic[F]):
                 Target(index, model.labels[index] if index >= 0 else "", score),
                 body,
                 provenance,
-                checks,
+                {**checks, **guidance},
             )
-            for source, index, score, (body, checks) in zip(
-                batch.sources, targets.tolist(), scores.double().tolist(), bodies, strict=True
+            for source, index, score, (body, checks), guidance in zip(
+                batch.sources, targets.tolist(), scores.double().tolist(), bodies, _guidance(batch), strict=True
             )
         )
 
@@ -228,6 +228,13 @@ class Explainer(PostHoc[Attribution]):
         errors = [None] * len(batch) if found.standard_error is None else batch.unpadded(found.standard_error)
         bodies = [Scores(own, error) for own, error in zip(values, errors, strict=True)]
         return list(zip(bodies, row_by_row(found.checks, len(batch)), strict=True))
+
+
+def _guidance(batch: Batch) -> list[dict[str, float]]:
+    """A check for each row whose attention between two texts is guided: its explanation is of the guided model."""
+    if batch.alignment is None:
+        return [{}] * len(batch)
+    return [{"guided": 1.0} if some else {} for some in (batch.alignment != 1).flatten(1).any(1).tolist()]
 
 
 def spread(values: Tensor, rows: Tensor, size: int) -> Tensor:

@@ -129,9 +129,7 @@ class LinkIntegratedGradients(LinkScorer):
         check_steps(self.steps, self.max_steps, self.rule)
 
     def score(self, model: CoAttentive, batch: Batch, targets: Tensor) -> Links:
-        found = _integrated(
-            model, batch, targets, self.steps, self.tolerance, self.max_steps, self.rule, self.output
-        )
+        found = _integrated(model, batch, targets, self.steps, self.tolerance, self.max_steps, self.rule, self.output)
         advice = f"after {int(found.checks['steps'].max())} steps; raise max_steps, or use a higher precision"
         warn_of_gaps(self.name, found.checks["completeness_error"], self.tolerance, advice)
         return found

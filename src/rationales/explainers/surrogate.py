@@ -79,7 +79,7 @@ def least_squares(samples: Tensor, outputs: Tensor, weights: Tensor, ridge: floa
     weighted means is the same from a much smaller matrix, given that λ > 0.
     """
     if len(samples) <= samples.shape[1] and ridge > 0:
-        share, root = weights / weights.sum(), weights.sqrt()
+        share, root = weights / weights.sum().clamp(min=torch.finfo(weights.dtype).tiny), weights.sqrt()
         centred = root[:, None] * (samples - share @ samples)
         inner = centred @ centred.T + ridge * torch.eye(len(samples), dtype=torch.float64)
         coefficients = centred.T @ torch.linalg.solve(inner, root * (outputs - share @ outputs))

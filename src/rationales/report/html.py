@@ -149,9 +149,10 @@ def _pieces(text: str, marks: Iterable[Mark], end: int) -> Iterator[str]:
 
 
 def _aligned(words: Explanation, links: Links, room: int) -> str:
-    """Two lines and a matrix; a list of the strongest links where either would be too large to be read."""
+    """Two lines, how good they are, and a matrix; a list of the strongest where either would be too large to read."""
     drawn = two_lines.picture(links, room) if two_lines.fits(links) else _texts(words, _linked(links))
-    return drawn + (matrix.folded(links, room) if matrix.fits(links) else _listed(links))
+    beneath = "".join([f'<p class="aside">{escaped(line)}</p>' for line in links.beneath])
+    return drawn + beneath + (matrix.folded(links, room) if matrix.fits(links) else _listed(links))
 
 
 def _linked(links: Links) -> Marks:
@@ -161,7 +162,7 @@ def _linked(links: Links) -> Marks:
         for segment, (start, end) in enumerate((pair.first, pair.second)):
             own = marks.setdefault(segment, [])
             if all(end <= mark.start or mark.end <= start for mark in own):
-                own.append(Mark(start, end, links.style(share), signed(pair.weight)))
+                own.append(Mark(start, end, links.style(share), links.figure(pair.weight)))
     return {segment: sorted(own) for segment, own in marks.items()}
 
 
@@ -171,9 +172,8 @@ def _listed(links: Links) -> str:
     for pair, share in zip(links.pairs, links.strengths(), strict=True):
         first, second = map(escaped, links.said(pair))
         link = f'<mark class="{links.style(share)}"><bdi>{first}</bdi> – <bdi>{second}</bdi></mark>'
-        items.append(f'<li>{link} <span class="aside">{signed(pair.weight)}</span></li>')
-    about = "" if two_lines.fits(links) else f'<p class="aside">{escaped(links.about)}</p>'
-    return about + (f'<ol class="strongest">{"".join(items)}</ol>' if items else "")
+        items.append(f'<li>{link} <span class="aside">{links.figure(pair.weight)}</span></li>')
+    return f'<ol class="strongest">{"".join(items)}</ol>' if items else ""
 
 
 def _sentence(body: Sentence, index: int) -> Markup:

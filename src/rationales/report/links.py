@@ -1,12 +1,13 @@
 """What is drawn of the links between two texts, in whatever form: words, phrases, and how strong each link is.
 
 Of a method that keeps links, the pairs of phrases are drawn that the kept ones make up; of a method that only weighs
-them, the few strongest.
+them, the few strongest. Where all are kept nothing is drawn: one line from text to text would say nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from rationales.explanation import Alignment, Explanation, Token
 from rationales.explanation.phrases import PhrasePair, linked_words, phrase_pairs, sides, strongest_links
 from rationales.explanation.types import BoolArray, FloatArray
-from rationales.report.figures import counted, signed
+from rationales.report.figures import counted, number, signed
 from rationales.report.strength import level, shares
 
 STRONGEST = 8
@@ -29,7 +30,8 @@ class Links:
     """The words of both texts, the weights [R, C] of their links, and what is drawn of them.
 
     `shares` [R, C] are weights as shares of the largest, 0 where a link is too weak to be marked or not kept; `phrases`
-    are all that the kept links make up; `pairs` are the links to be drawn as lines, strongest first.
+    are all that the kept links make up; `pairs` are the links to be drawn as lines, strongest first. `directed` tells
+    whether weights have a sign; `about` is how much is shown, and `notes` are what the method knows of its links.
     """
 
     texts: tuple[str, ...]
@@ -40,7 +42,14 @@ class Links:
     shares: FloatArray
     phrases: Sequence[PhrasePair]
     pairs: Sequence[PhrasePair]
+    directed: bool
     about: str
+    notes: Sequence[str]
+
+    @property
+    def beneath(self) -> list[str]:
+        """The lines below a picture."""
+        return [line for line in (self.about, *self.notes) if line]
 
     def said(self, pair: PhrasePair) -> tuple[str, str]:
         """Both phrases."""
@@ -58,48 +67,117 @@ class Links:
         """The class of a link."""
         return KEPT if self.keep is not None else level(share)
 
+    def against(self, share: float) -> bool:
+        """Whether a link is shown as one that speaks against the label; what is kept is not, whatever its weight."""
+        return self.keep is None and share < 0
+
+    def figure(self, weight: float) -> str:
+        """A weight, with a plus only where others have a minus."""
+        return signed(weight) if self.directed else number(weight)
+
+
+def has_signs(links: Alignment) -> bool:
+    """Whether weights tell a direction: of a method without one, such as attention, none is negative."""
+    return bool((links.weights < 0).any())
+
 
 def links_of(explanation: Explanation) -> Links:
     """What to draw of an alignment."""
     with np.errstate(all="ignore"):  # weights may be infinite, and infinities may meet
         words = linked_words(explanation)
-    body = words.body
+    given, body = explanation.body, words.body
+    assert isinstance(given, Alignment)
     assert isinstance(body, Alignment)
     found = shares(body.weights if body.keep is None else np.where(body.keep, body.weights, 0.0))
     phrases = [] if body.keep is None else sorted(phrase_pairs(words), key=lambda one: -abs(np.nan_to_num(one.weight)))
-    pairs, about = _weighed(words, found) if body.keep is None else _kept(phrases, body.keep)
-    return Links(words.texts, *sides(words), body.weights, body.keep, found, phrases, pairs, about)
+    joined = given.weights.shape != body.weights.shape
+    if given.keep is None or body.keep is None:
+        pairs, about = _weighed(words, found, joined)
+    elif body.keep.all() and phrases:
+        pairs, about = [], _all_kept(given.keep, explanation.checks)
+    else:
+        pairs, about = _kept(phrases, body.keep, joined)
+    return Links(
+        texts=words.texts,
+        left=sides(words)[0],
+        right=sides(words)[1],
+        weights=body.weights,
+        keep=body.keep,
+        shares=found,
+        phrases=phrases,
+        pairs=pairs,
+        directed=has_signs(given),
+        about=about,
+        notes=_notes(given.keep, explanation.checks),
+    )
 
 
-def _weighed(words: Explanation, found: FloatArray) -> tuple[list[PhrasePair], str]:
+def _weighed(words: Explanation, found: FloatArray, joined: bool) -> tuple[list[PhrasePair], str]:
+    """`joined` if words were put together from pieces: then it is said how their weights were."""
     pairs = [pair for pair in strongest_links(words, STRONGEST) if found[pair.rows[0], pair.columns[0]]]
     if not pairs:
         return [], "No link stands out."
     if len(pairs) == found.size:
-        return pairs, ""
+        return pairs, "A word pair has the sum of the links between its pieces." if joined else ""
     which = "The strongest" if len(pairs) == 1 else f"The {len(pairs)} strongest"
-    return pairs, f"{which} of {counted(found.size, 'link')}."
+    if not joined:
+        return pairs, f"{which} of {counted(found.size, 'link')}."
+    all_pairs = counted(found.size, "word pair")
+    return pairs, f"{which} of {all_pairs}; each has the sum of the links between its pieces."
 
 
-def _kept(phrases: list[PhrasePair], keep: BoolArray) -> tuple[list[PhrasePair], str]:
+def _kept(phrases: list[PhrasePair], keep: BoolArray, joined: bool) -> tuple[list[PhrasePair], str]:
     if not phrases:
         return [], "No link is kept."
-    about = f"{int(keep.sum()):,} of {counted(keep.size, 'link')} kept, in {counted(len(phrases), 'pair')} of phrases"
+    all_pairs = counted(keep.size, "word pair" if joined else "link")
+    about = f"{int(keep.sum()):,} of {all_pairs} kept, in {counted(len(phrases), 'pair')} of phrases"
     if len(phrases) <= MOST_PHRASES:
         return phrases, f"{about}."
     return phrases[:MOST_PHRASES], f"{about}; the {MOST_PHRASES} strongest are drawn."
 
 
+def _all_kept(keep: BoolArray, checks: Mapping[str, float]) -> str:
+    """What is said where every pair of words has a kept link: `keep` are those of the pieces."""
+    if not keep.all():
+        return "All word pairs are kept, but not all links between their pieces."
+    if "fidelity" in checks:
+        return "All links are kept: the method found no fewer that bring the logits near enough."
+    return "All links are kept."
+
+
+def _notes(keep: BoolArray | None, checks: Mapping[str, float]) -> list[str]:
+    """What the kept links alone give, unless they are all, and whether a guide had left some out before."""
+    notes = []
+    if keep is not None and not (keep.size and keep.all()):
+        notes.append(_alone(bool(keep.any()), checks))
+    if checks.get("guided", 0.0) > 0:
+        notes.append("Guided: not all links were allowed.")
+    return [note for note in notes if note]
+
+
+def _alone(some: bool, checks: Mapping[str, float]) -> str:
+    """How good the kept links are, or how far the model needs none, as far as the method knows it."""
+    same, distance = checks.get("same_answer", math.nan), checks.get("fidelity", math.nan)
+    moved = "" if math.isnan(distance) else f"the logits move by {number(distance, 2)}"
+    if math.isnan(same):
+        return f"{'With these alone' if some else 'Without any'} {moved}." if moved else ""
+    if same:
+        answer = "These alone give the same answer" if some else "Without any the answer is the same"
+        return f"{answer}{moved and f'; {moved}'}."
+    answer = "These alone give another answer" if some else "Without any the answer is another"
+    return f"{answer}{moved and f' ({moved})'}: do not take {'them' if some else 'this'} for the reason."
+
+
 def spoken(links: Links) -> str:
     """The links in words, for screen readers; each phrase is isolated, so that its direction stays its own."""
-    said = "; ".join(f"{titled(*links.said(pair), pair.weight)}" for pair in links.pairs)
+    said = "; ".join(titled(*links.said(pair), links.figure(pair.weight)) for pair in links.pairs)
     return f"{links.about} {said}".strip()
 
 
-def titled(first: str, second: str, weight: float) -> str:
+def titled(first: str, second: str, figure: str) -> str:
     """One link in words.
 
-    >>> titled("a", "b", 0.5)
+    >>> titled("a", "b", "+0.5")
     '\\u2068a\\u2069 – \\u2068b\\u2069 +0.5'
     """
-    return f"\u2068{first}\u2069 – \u2068{second}\u2069 {signed(weight)}"
+    return f"\u2068{first}\u2069 – \u2068{second}\u2069 {figure}"

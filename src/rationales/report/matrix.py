@@ -1,7 +1,7 @@
 """The links between two texts as a matrix: a row for each word of the first, a column for each word of the second.
 
 What a method keeps is filled, and each pair of phrases has a frame. What it only weighs is shaded by its strength;
-numbers, or signs where there is no room for numbers, tell the direction besides the colour.
+numbers, or signs where there is no room for numbers, tell the direction, if there is one, besides the colour.
 """
 
 from __future__ import annotations
@@ -38,13 +38,15 @@ def table(links: Links, room: int) -> str:
     heads = "".join([f'<th scope="col"><span class="turned" dir="auto">{word}</span></th>' for word in right])
     rows = []
     for row, word in enumerate(left):
-        titles = [titled(word, other, weight) for other, weight in zip(right, links.weights[row].tolist(), strict=True)]
+        figures = map(links.figure, links.weights[row].tolist())
+        titles = [titled(word, other, figure) for other, figure in zip(right, figures, strict=True)]
         styles = map(links.style, links.shares[row].tolist())
         cells = "".join(map(_cell, titles, numbers[row], styles, frames[row]))
         rows.append(f'<tr><th scope="row" dir="auto">{word}</th>{cells}</tr>')
     style = "links" if _wide(links, numbers) <= room else "links dense"
-    if len(links.right) > TIGHT and style != "links":
-        style += " tight"
+    if style != "links":
+        style += " tight" if len(links.right) > TIGHT else ""
+        style += "" if links.directed else " undirected"
     return (
         '<div class="scroll matrix" tabindex="0" role="group" aria-label="Links between the two texts">'
         f'<table class="{style}"><caption class="unseen">Words of the first text in rows, of the second in '

@@ -14,6 +14,7 @@ from rationales.explanation import Alignment, Explanation, Scores
 from rationales.report import palette
 from rationales.report.figures import counted, number
 from rationales.report.html import highlights
+from rationales.report.links import has_signs
 from rationales.report.safe import asset, environment
 from rationales.report.terminal import coloured, plain
 
@@ -21,6 +22,7 @@ from rationales.report.terminal import coloured, plain
 def to_html(explanations: Sequence[Explanation], first: int | None = None) -> str:
     """The explanations, or the first few of them, as HTML that can be put into any page."""
     chosen = list(islice(explanations, first))
+    linked = [explanation.body for explanation in chosen if isinstance(explanation.body, Alignment)]
     return (
         environment()
         .get_template("fragment.html")
@@ -28,7 +30,8 @@ def to_html(explanations: Sequence[Explanation], first: int | None = None) -> st
             style=Markup(palette.css() + asset("highlights.css")),
             explanations=[(explanation, highlights(explanation)) for explanation in chosen],
             scored=any(isinstance(explanation.body, Scores) for explanation in chosen),
-            linked=any(isinstance(explanation.body, Alignment) for explanation in chosen),
+            linked=bool(linked),
+            signs=any(links.keep is None and has_signs(links) for links in linked),
             left_out=_left_out(explanations, chosen),
             number=number,
         )

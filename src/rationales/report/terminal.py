@@ -5,7 +5,7 @@ that speak for the target are bold, words that speak against it are underlined.
 
 Links between two texts are a matrix of block characters, where there is room, and a list. The matrix has a row for each
 word of the first text, and a column as wide as its word for each of the second. What is kept is a solid block, so that
-phrases are rectangles; weights are shaded, and those against the label are of other characters.
+phrases are rectangles; weights are shaded, and those against the label, if any, are of other characters.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ SHADES_FOR, SHADES_AGAINST = "░▒▓█", "-=#"
 """From weak to strong."""
 KEPT, NOTHING = "█", "·"
 KEY = f"  {SHADES_FOR} for, {SHADES_AGAINST} against the label, from weak to strong"
+KEY_WITHOUT_SIGNS = f"  {SHADES_FOR} from weak to strong"
 
 
 def printable(text: str) -> str:
@@ -135,12 +136,11 @@ def _links(links: Links) -> Iterator[Text]:
     """The lines of the matrix, if it has room, and the links that stand out, strongest first."""
     if links.left and links.right:
         yield from _matrix(links)
-    if links.about:
-        yield Text(f"  {links.about}")
+    yield from (Text(f"  {line}") for line in links.beneath)
     phrases = [" – ".join(map(printable, links.said(pair))) for pair in links.pairs]
     wide = min(max(map(cell_len, phrases), default=0), MOST_CHARACTERS // 2)
     for phrase, pair in zip(phrases, links.pairs, strict=True):
-        yield Text(f"  {phrase}{' ' * (wide - cell_len(phrase))}  {pair.weight:+.4f}")
+        yield Text(f"  {phrase}{' ' * (wide - cell_len(phrase))}  {pair.weight:{'+' if links.directed else ''}.4f}")
 
 
 def _matrix(links: Links) -> Iterator[Text]:
@@ -153,7 +153,7 @@ def _matrix(links: Links) -> Iterator[Text]:
     for number, word in enumerate(rows):
         yield Text(f"  {set_cell_size(word, label)}").append_text(_row(links, number, widths))
     if links.keep is None:
-        yield Text(KEY)
+        yield Text(KEY if links.directed else KEY_WITHOUT_SIGNS)
 
 
 def _cut(word: str) -> str:
@@ -161,13 +161,12 @@ def _cut(word: str) -> str:
 
 
 def _row(links: Links, row: int, widths: Sequence[int]) -> Text:
-    """The cells of a row, each after a space, or after a block where a phrase goes on."""
+    """The cells of a row, each after a space, so that columns can be told apart inside a phrase."""
     out = Text()
     kept = [False] * len(widths) if links.keep is None else links.keep[row].tolist()
-    for column, (wide, share) in enumerate(zip(widths, links.shares[row].tolist(), strict=True)):
-        joined = column > 0 and kept[column] and kept[column - 1]
-        out.append(KEPT if joined else " ", _ink(FOR) if joined else None)
-        if kept[column]:
+    for wide, share, filled in zip(widths, links.shares[row].tolist(), kept, strict=True):
+        out.append(" ")
+        if filled:
             out.append(KEPT * wide, _ink(FOR))
         elif share:
             out.append(_shade(share) * wide, _ink(FOR) if share > 0 else _ink(AGAINST))

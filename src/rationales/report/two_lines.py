@@ -1,7 +1,7 @@
 """Two texts, one above the other, with lines between the phrases that are linked: an SVG whose text can be selected.
 
-The thicker a line, the stronger the link; it is dashed where the weight is negative. Long texts wrap. Colours come from
-the style of the page.
+The thicker a line, the stronger the link; it is dashed where the weight is negative, unless links are kept. Long texts
+wrap. Colours come from the style of the page.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def fits(links: Links) -> bool:
 
 
 def picture(links: Links, room: int) -> str:
-    """The picture, at most `room` pixels wide, and below it how much of the links it shows."""
+    """The picture, at most `room` pixels wide."""
     sides = [_lines(side, room) for side in (links.left, links.right)]
     wide = max(word.right for side in sides for line in side for word in line) + EDGE
     upper, lower = (
@@ -69,10 +69,9 @@ def picture(links: Links, room: int) -> str:
         for lines, top, text in zip(sides, _tops(sides), links.texts, strict=True)
     )
     high = lower[-1].base + BELOW + EDGE
-    about = f'<p class="aside">{escaped(links.about)}</p>' if links.about else ""
     return (
         f'<svg class="pair" width="{wide:.0f}" height="{high:.0f}" viewBox="0 0 {wide:.0f} {high:.0f}" role="group" '
-        f'aria-label="{escaped(spoken(links))}">{_drawn(links, upper, lower)}</svg>{about}'
+        f'aria-label="{escaped(spoken(links))}">{_drawn(links, upper, lower)}</svg>'
     )
 
 
@@ -113,8 +112,8 @@ def _drawn(links: Links, upper: Sequence[Word], lower: Sequence[Word]) -> str:
     frames: dict[tuple[int, Span], str] = {}  # a phrase may have several links: the strongest comes first and counts
     for pair, share in zip(links.pairs, links.strengths(), strict=True):
         first, second = _frames(upper, pair.rows), _frames(lower, pair.columns)
-        title = f"<title>{escaped(titled(*links.said(pair), pair.weight))}</title>"
-        style = f"{links.style(share)}{' minus' if share < 0 else ''}"
+        title = f"<title>{escaped(titled(*links.said(pair), links.figure(pair.weight)))}</title>"
+        style = f"{links.style(share)}{' minus' if links.against(share) else ''}"
         curves.append(f'<path class="{style}" {_curve(first[-1], second[0], share)}>{title}</path>')
         for side, span, parts in ((0, pair.rows, first), (1, pair.columns, second)):
             frames.setdefault((side, span), "".join([_box(part, style, title) for part in parts]))

@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from rationales.data.example import Example
 from rationales.errors import InputError
-from rationales.explainers import default_method
+from rationales.explainers import Aligner, default_method
 from rationales.explanation import Explanation, Explanations, ExplanationWriter, write_jsonl
 from rationales.models import Model, load, rounds
 from rationales.models.tokenising import cut_message
@@ -34,10 +35,13 @@ def explained(
         raise InputError(f"a target is a label or its number, the same for all texts; got {target!r:.80}")
     examples = as_examples(texts)
     total = len(texts) if isinstance(texts, Sequence) and not isinstance(texts, str) and not is_pair(texts) else None
+    alone = total == 1 or isinstance(texts, str | Example) or is_pair(texts)
     seen = cut = 0
     with progress_bar(explainer.name, total, progress) as advance:
         for part in rounds(model, examples):
             batch = model.encode(part, warn=False)
+            if alone and isinstance(explainer, Aligner):
+                explainer.check_words(batch)
             seen, cut = seen + len(part), cut + sum(source.cut for source in batch.sources)
             yield from explainer(model, batch, target)
             advance(len(part))
