@@ -25,6 +25,7 @@ def models(tmp_path_factory):
 def call(tmp_path, monkeypatch, capsys, models):
     """Run the command where there are models and data; what it prints, and how it ends."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "300")  # however long the paths of temporary directories are
     (tmp_path / "reviews.csv").write_text(DATA)
     (tmp_path / "bare.csv").write_text("text\nso good\n")
     (tmp_path / "empty.csv").write_text("text,label\n")

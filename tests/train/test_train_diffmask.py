@@ -279,7 +279,7 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
         status, shown, errors = call("train", "diffmask", "--model", str(model), *flags, "--out", str(out))
     assert (status, shown) == (0, f"{out}\n")
     assert "kept links of the dev pairs" in errors
-    assert f"--method diffmask:gates={out}" in errors
+    assert f"--method diffmask --gates {out}" in errors
     assert DiffMask(gates=out).gates == str(out)
 
     status, _, errors = call("train", "diffmask", "--data", str(file))

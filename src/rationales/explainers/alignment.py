@@ -162,8 +162,9 @@ def logits_under(model: CoAttentive, part: Batch, links: Tensor) -> Tensor:
 
 
 def _empty(batch: Batch) -> list[str]:
-    """The texts without words, by name."""
-    return [name for source in batch.sources if (name := _without_words(source))]
+    """The texts of pairs that have no words, by name."""
+    pairs = (source for source in batch.sources if len(source.example.texts) == 2)
+    return [name for source in pairs if (name := _without_words(source))]
 
 
 def _without_words(source: Encoded) -> str | None:
