@@ -42,7 +42,7 @@ def test_explaining_that_is_stopped_leaves_the_file_of_before(
     out = tmp_path / f"found.{ending}"
     out.write_text("of before")
     explains = ("explain", "-m", model_directory, "--method", "leave_one_out", "--data", rows, "--out", out)
-    for after in (0.02, 0.3, 0.8):
+    for after in (0.1, 0.3, 0.8):
         ended = apart(*explains, signal=number, after=after)
         assert (ended.status, ended.out, ended.err) == (status, "", "stopped\n")
         assert out.read_text() == "of before"

@@ -24,15 +24,26 @@ import rationales.train.classifier
 from rationales.cli import main
 from rationales.models import load
 
+PATIENCE = 5.0
+
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
-    """Run a command in a copy of this process; send it a signal after some seconds if that is wanted."""
+    """Run a command in a copy of this process; send it a signal after some seconds if that is wanted.
+
+    Seconds count from when the copy runs, which on a busy machine may be a while after it was made. Like a user, this
+    sends the signal again if nothing comes of it: Python may be where exceptions are ignored, such as in `__del__`.
+    """
     with tempfile.TemporaryDirectory() as folder:
         out, err = Path(folder) / "out", Path(folder) / "err"
-        began = time.monotonic()
+        ready, say_ready = os.pipe()
         child = os.fork()
         if not child:
+            os.write(say_ready, b"!")
             run(request["command"], Path(request.get("stdout", out)), err)
+        os.read(ready, 1)
+        os.close(ready)
+        os.close(say_ready)
+        began = time.monotonic()
         deadline = began + request["after"] if "after" in request else None
         while True:
             ended, status = os.waitpid(child, os.WNOHANG)
@@ -40,7 +51,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
                 break
             if deadline is not None and time.monotonic() >= deadline:
                 os.kill(child, request["signal"])
-                deadline = None
+                deadline += PATIENCE
             time.sleep(0.002)
         return {
             "status": os.waitstatus_to_exitcode(status),

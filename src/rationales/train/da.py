@@ -23,8 +23,10 @@ from rationales.train.pair_training import PairConfig, train_on_pairs
 class Config(PairConfig):
     """Decomposable Attention: a classifier of two texts that compares their words one by one."""
 
-    epochs: int = option(15, "How often to go through the training data.")
+    epochs: int = option(8, "How often to go through the training data.")
+    batch_size: int = option(64, "Texts per step, over all devices together.")
     learning_rate: float = option(1e-3, "Highest learning rate.")
+    dropout: float = option(0.1, "Dropout before layers.")
 
 
 def train(
