@@ -12,7 +12,7 @@ import secrets
 import threading
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import lru_cache
 from itertools import accumulate
 from pathlib import Path
@@ -87,15 +87,7 @@ def _beside(path: Path | str) -> Iterator[tuple[Path, Path]]:
     path = Path(os.path.realpath(path))  # a link stays a link, and what it points to is replaced
     beside = path.with_name(f".{path.name[:50]}.{secrets.token_hex(4)}.tmp")  # a file's name has at most 255 bytes
     try:
-        if path.is_dir():
-            raise InputError(f"{path} is a directory; give the name of a file to write")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        beside.touch()
-    except OSError as error:
-        wrong = next((place for place in path.parents if place.exists() and not place.is_dir()), None)
-        reason = str(error.strerror) if wrong is None else f"{wrong} is not a directory"
-        raise WriteError(f"{path} cannot be written: {reason}") from error
-    try:
+        _touch(path, beside)
         yield path, beside
     except OSError as error:  # others may come from what is to be written, and say themselves what they are
         if error.errno not in _DISK:
@@ -104,7 +96,21 @@ def _beside(path: Path | str) -> Iterator[tuple[Path, Path]]:
             f"{path} could not be written: {os.strerror(error.errno)}. What was there before is as it was"
         ) from error
     finally:
-        beside.unlink(missing_ok=True)
+        with suppress(OSError):  # also where nothing could be written
+            beside.unlink(missing_ok=True)
+
+
+def _touch(path: Path, beside: Path) -> None:
+    """Make the temporary file, or say why nothing can be written at `path`."""
+    try:
+        if path.is_dir():
+            raise InputError(f"{path} is a directory; give the name of a file to write")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside.touch()
+    except OSError as error:
+        wrong = next((place for place in path.parents if place.exists() and not place.is_dir()), None)
+        reason = str(error.strerror) if wrong is None else f"{wrong} is not a directory"
+        raise WriteError(f"{path} cannot be written: {reason}") from error
 
 
 def check_unicode(explanation: Explanation) -> None:
