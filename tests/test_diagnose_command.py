@@ -3,33 +3,14 @@
 from __future__ import annotations
 
 import json
-import sys
-import warnings
 from pathlib import Path
 
 import pytest
 
-from rationales.cli import main
 from rationales.data.planted import REVIEW_LABELS, reviews
 
 TINY = ["--hidden", "8", "--vector-size", "8", "--batch-size", "8", "--updates", "4", "--every", "2", "--seeds", "1"]
 TINY += ["--rates", "0.5", "--probes", "8", "--device", "cpu"]
-
-
-@pytest.fixture
-def call(monkeypatch, capsys):
-    """Run the command; (exit status, standard output, standard error)."""
-    monkeypatch.setenv("COLUMNS", "300")
-    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["rationales", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        out, err = capsys.readouterr()
-        return int(ended.value.code or 0), out, err
-
-    return run
 
 
 def written(path: Path, size: int, seed: int, *, marked: bool = True) -> Path:

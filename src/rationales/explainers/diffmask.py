@@ -11,20 +11,19 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from rationales import __version__
 from rationales.errors import InputError, ModelError
 from rationales.explainers.alignment import Aligner, cells, kept_checks, widened
 from rationales.explainers.base import Links, aligners, warn
 from rationales.explainers.hard_concrete import likelier
 from rationales.models import Batch, CoAttentive, Model, over_rows
-from rationales.models.loading import GATES, loading, share_files
+from rationales.models.loading import GATES, loading
+from rationales.models.own_model import WEIGHTS, write_model
 from rationales.registry import option
 
-WEIGHTS = "model.safetensors"
 _HOW = "rationales train diffmask --model {} --data PAIRS --out GATES"
 
 
@@ -91,13 +90,7 @@ class Gates(nn.Module):
 
     def save_pretrained(self, directory: str | Path) -> None:
         """Config and weights."""
-        path = Path(directory)
-        path.mkdir(parents=True, exist_ok=True)
-        state = {name: tensor.detach().cpu().contiguous() for name, tensor in self.state_dict().items()}
-        save_file(state, path / WEIGHTS, metadata={"format": "pt"})
-        config = {"model_type": GATES, "params": self.params, "design": asdict(self.design), "version": __version__}
-        (path / "config.json").write_text(json.dumps(config, indent=1, default=str) + "\n", encoding="utf-8")
-        share_files(path)
+        write_model(directory, GATES, {"params": self.params, "design": asdict(self.design)}, self.state_dict())
 
     def forward(self, first: Tensor, second: Tensor) -> Tensor:
         """log α, [B, P, H], from the vectors of both texts, [B, P, d] and [B, H, d]."""

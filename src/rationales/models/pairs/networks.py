@@ -23,18 +23,18 @@ class Side(NamedTuple):
     there: Tensor
 
 
-class Links(NamedTuple):
+class CoAttention(NamedTuple):
     """Attention between two texts, [B, P, H]: of each word of the first (rows add up to 1), and of the second."""
 
     of_first: Tensor
     of_second: Tensor
 
-    def scaled(self, alignment: Tensor | None) -> Links:
+    def scaled(self, alignment: Tensor | None) -> CoAttention:
         """Both multiplied by `alignment`; what is left does not add up to 1 any more."""
         if alignment is None:
             return self
         factors = alignment.to(self.of_first)
-        return Links(self.of_first * factors, self.of_second * factors)
+        return CoAttention(self.of_first * factors, self.of_second * factors)
 
 
 class PairNetwork(nn.Module, ABC):
@@ -52,12 +52,12 @@ class PairNetwork(nn.Module, ABC):
     def judge(self, sides: tuple[Side, Side], others: tuple[Tensor, Tensor]) -> Tensor:
         """Logits [B, C] from the words of both texts and what each is linked with in the other, [B, N, h]."""
 
-    def links(self, first: Side, second: Side) -> Links:
+    def links(self, first: Side, second: Side) -> CoAttention:
         """Attention between the words of two texts that were read."""
         scores = self.similarity(first.vectors, second.vectors)
         there = first.there[:, :, None] & second.there[:, None, :]
         scores = scores.masked_fill(~there, FAR)
-        return Links(scores.softmax(2) * there, scores.softmax(1) * there)
+        return CoAttention(scores.softmax(2) * there, scores.softmax(1) * there)
 
     def forward(self, first: Side, second: Side, alignment: Tensor | None = None) -> Tensor:
         """Logits, [B, C]; `alignment` [B, P, H] multiplies attention in both directions."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
@@ -10,21 +9,19 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor, nn
 from transformers import PreTrainedTokenizerBase
 
-from rationales import __version__
 from rationales.data.example import Example
-from rationales.errors import InputError, ModelError
-from rationales.models.batch import Batch, Erasure, erase
+from rationales.errors import InputError
+from rationales.models.batch import Batch
 from rationales.models.borrow import borrowed
 from rationales.models.guiding import Guide, guided_batch
-from rationales.models.loading import PAIR_CLASSIFIER, checked_device, load_tokenizer, loading, share_files
+from rationales.models.loading import PAIR_CLASSIFIER, checked_device, load_tokenizer, loading
+from rationales.models.own_model import WEIGHTS, OwnModel, read_config, write_model
 from rationales.models.pairs.networks import DecomposableAttention, Esim, PairNetwork, Side
 from rationales.models.tokenising import Tokenising, encoded
-
-WEIGHTS = "model.safetensors"
 
 Kind: TypeAlias = Literal["da", "esim"]
 KINDS: Mapping[Kind, type[DecomposableAttention | Esim]] = {"da": DecomposableAttention, "esim": Esim}
@@ -60,14 +57,13 @@ class Network(nn.Module):
         self.vectors, self.reader = vectors, reader
 
 
-class PairClassifier:
+class PairClassifier(OwnModel):
     """Decomposable Attention or ESIM on words.
 
     `params` say how it was trained. Texts longer than `max_length` tokens, by default as in training, are cut at the
     end, the longer one first. A `guide` may be set, which says how far the words of two texts may be linked.
     """
 
-    regression = False
     guide: Guide | None = None
 
     def __init__(
@@ -106,9 +102,7 @@ class PairClassifier:
         """From a directory that `save_pretrained` wrote."""
         path = Path(source)
         with loading(source, PAIR_CLASSIFIER):
-            config = json.loads((path / "config.json").read_text(encoding="utf-8"))
-            if config.get("model_type") != PAIR_CLASSIFIER:
-                raise ModelError(f"{source} holds a {config.get('model_type')} and not a {PAIR_CLASSIFIER}")
+            config = read_config(path, PAIR_CLASSIFIER)
             try:
                 given = config["architecture"]
                 architecture = Architecture(**{**given, "labels": tuple(given["labels"])})
@@ -127,19 +121,8 @@ class PairClassifier:
 
     def save_pretrained(self, directory: str | Path) -> None:
         """Config, weights and tokenizer."""
-        path = Path(directory)
-        path.mkdir(parents=True, exist_ok=True)
-        state = {name: tensor.detach().cpu().contiguous() for name, tensor in self.network.state_dict().items()}
-        save_file(state, path / WEIGHTS, metadata={"format": "pt"})
-        config = {
-            "model_type": PAIR_CLASSIFIER,
-            "params": self.params,
-            "architecture": asdict(self.architecture),
-            "version": __version__,
-        }
-        (path / "config.json").write_text(json.dumps(config, indent=1, default=str) + "\n", encoding="utf-8")
-        self.tokenizer.save_pretrained(str(path))
-        share_files(path)
+        config = {"params": self.params, "architecture": asdict(self.architecture)}
+        write_model(directory, PAIR_CLASSIFIER, config, self.network.state_dict(), self.tokenizer)
 
     def encode(self, examples: Sequence[Example], *, warn: bool = True) -> Batch:
         single = next((example.id for example in examples if len(example.texts) != 2), None)
@@ -147,16 +130,6 @@ class PairClassifier:
             raise InputError(f"{self.name} compares two texts, and {single!r} is one; give it pairs")
         batch = encoded(self._tokenise, examples, self.max_length, name=self.name, pad_id=self._pad_id, warn=warn)
         return guided_batch(batch, self.guide, self.network.vectors.weight.dtype).to(self.device)
-
-    @property
-    def _pad_id(self) -> int:
-        return int(self.tokenizer.pad_token_id or 0)
-
-    def probabilities(self, logits: Tensor) -> Tensor:
-        return logits.softmax(-1)
-
-    def erase(self, batch: Batch, drop: Tensor, how: Erasure) -> Batch:
-        return erase(batch, drop, how, mask_id=self.tokenizer.mask_token_id, pad_id=self._pad_id)
 
     def borrowed(self) -> AbstractContextManager[None]:
         return borrowed(self.network)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
@@ -10,26 +9,25 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor, nn
 from transformers import PreTrainedTokenizerBase
 
 from rationales import __version__
 from rationales.data.example import Example
-from rationales.errors import InputError, ModelError
+from rationales.errors import InputError
 from rationales.explanation import Explanation, Explanations
 from rationales.explanation.types import Provenance, Selection, Target
-from rationales.models.batch import Batch, Erasure, erase
+from rationales.models.batch import Batch
 from rationales.models.borrow import borrowed
-from rationales.models.loading import RATIONALIZER, checked_device, load_tokenizer, loading, share_files
+from rationales.models.loading import RATIONALIZER, checked_device, load_tokenizer, loading
+from rationales.models.own_model import WEIGHTS, OwnModel, read_config, write_model
 from rationales.models.packer import over_rows
 from rationales.models.positions import checked_length
 from rationales.models.rationalizer.encoders import GruEncoder, Masking, TransformerEncoder
 from rationales.models.rationalizer.networks import Adjusted, Encoder, Pooling, Predictor, Selector
 from rationales.models.rationalizer.selecting import likelier, most_wanted
 from rationales.models.tokenising import Tokenising, encoded
-
-WEIGHTS = "model.safetensors"
 
 Sampling: TypeAlias = Literal["argmax", "gumbel"]
 Whole: TypeAlias = Literal["neither", "first", "second"]
@@ -89,15 +87,13 @@ class Networks(nn.Module):
         self.selector, self.predictor = selector, predictor
 
 
-class Rationalizer:
+class Rationalizer(OwnModel):
     """A classifier that chooses tokens and sees nothing else.
 
     Special tokens are always seen. A token is chosen if that is likelier than not; `sampling="gumbel"` draws it by its
     probability instead, as in training, from `seed` and the text alone. `method` and `params` say how it was trained.
     Texts longer than `max_length` tokens, by default as in training, are cut at the end.
     """
-
-    regression = False
 
     def __init__(
         self,
@@ -151,10 +147,7 @@ class Rationalizer:
         """From a directory that `save_pretrained` wrote."""
         path = Path(source)
         with loading(source, RATIONALIZER):
-            config = json.loads((path / "config.json").read_text(encoding="utf-8"))
-            if config.get("model_type") != RATIONALIZER:
-                raise ModelError(f"{source} holds a {config.get('model_type')} and not a {RATIONALIZER}")
-            architecture, method, params = _read(config)
+            architecture, method, params = _read(read_config(path, RATIONALIZER))
             networks = Networks(*architecture.players())
             state = load_file(path / WEIGHTS)
             missing, unexpected = networks.load_state_dict(state, strict=False)
@@ -181,24 +174,13 @@ class Rationalizer:
 
     def save_pretrained(self, directory: str | Path) -> None:
         """Config, weights and tokenizer; weights that both players share are saved once."""
-        path = Path(directory)
-        path.mkdir(parents=True, exist_ok=True)
         state, seen = {}, set()
         for name, tensor in self.networks.state_dict().items():
             if tensor.data_ptr() not in seen or tensor.numel() == 0:
-                state[name] = tensor.detach().cpu().contiguous()
+                state[name] = tensor
                 seen.add(tensor.data_ptr())
-        save_file(state, path / WEIGHTS, metadata={"format": "pt"})
-        config = {
-            "model_type": RATIONALIZER,
-            "method": self.method,
-            "params": self.params,
-            "architecture": asdict(self.architecture),
-            "version": __version__,
-        }
-        (path / "config.json").write_text(json.dumps(config, indent=1, default=list) + "\n", encoding="utf-8")
-        self.tokenizer.save_pretrained(str(path))
-        share_files(path)
+        config = {"method": self.method, "params": self.params, "architecture": asdict(self.architecture)}
+        write_model(directory, RATIONALIZER, config, state, self.tokenizer)
 
     # What every model can do
 
@@ -211,16 +193,6 @@ class Rationalizer:
             seen = batch.segments == ("first", "second").index(self.architecture.whole)
             batch = replace(batch, segments=batch.segments.masked_fill(seen, -1))
         return batch.to(self.device)
-
-    @property
-    def _pad_id(self) -> int:
-        return int(self.tokenizer.pad_token_id or 0)
-
-    def probabilities(self, logits: Tensor) -> Tensor:
-        return logits.softmax(-1)
-
-    def erase(self, batch: Batch, drop: Tensor, how: Erasure) -> Batch:
-        return erase(batch, drop, how, mask_id=self.tokenizer.mask_token_id, pad_id=self._pad_id)
 
     def borrowed(self) -> AbstractContextManager[None]:
         return borrowed(self.networks)
