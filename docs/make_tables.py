@@ -19,7 +19,7 @@ from rationales.registry import Option, options_of, summary
 from rationales.train.rationalizers import GameConfig, rationalizers
 
 DOCS = Path(__file__).parent
-KINDS = "options|facts|measured|planted|scaling|speed|variants|game options"
+KINDS = "options|facts|measured|planted|scaling|speed|at once|step|rationalizers|variants|game options"
 BLOCK = re.compile(rf"(<!-- ({KINDS}) -->\n).*?(<!-- end -->)", re.DOTALL)
 FIGURES = ("auroc", "comprehensiveness", "sufficiency", "seconds_per_1000_tokens")
 HEADS = ["method", "on", "auroc", "comprehensiveness", "sufficiency", "s / 1,000 tokens"]
@@ -171,6 +171,58 @@ def speed(_page: str) -> str:
     return "\n".join(parts)
 
 
+def at_once(_page: str) -> str:
+    """Many trainings or optimisations at once against one after the other."""
+    parts = []
+    for pattern in ("rationalizer_*.json", "arec_*.json"):
+        for machine, file, rows in _results(pattern):
+            lines = [
+                [row["model"] or "rationalizer", row["method"], f"**{row['mean']:.0f}**", row["note"]]
+                for row in rows
+                if row["metric"] == "times faster"
+            ]
+            heads = ["model", "how", "times faster", "bar"]
+            parts.append(f"**{machine}** (`results/{file}`)\n\n{table(heads, lines)}")
+    return "\n".join(parts)
+
+
+def step(_page: str) -> str:
+    """What a step of REGEX costs."""
+    parts = []
+    for machine, file, rows in _results("regex_step_*.json"):
+        lines = [
+            [row["method"], f"**{row['mean']:.1f}**", row["note"] or ""]
+            for row in rows
+            if row["metric"] == "times a plain step"
+        ]
+        parts.append(f"**{machine}** (`results/{file}`)\n\n{table(['step', 'times a plain one', 'bar'], lines)}")
+    return "\n".join(parts)
+
+
+def rationalized(_page: str) -> str:
+    """Rationalizers against what people marked, the paper's figures behind ours."""
+    metrics_shown = ("S", "accuracy", "F1", "dev accuracy")
+    parts = []
+    for machine, file, rows in _results("ver-table*.json"):
+        found: dict[tuple[str, str], dict[str, dict[str, Any]]] = {}
+        for row in rows:
+            found.setdefault((row["data"], row["method"]), {})[row["metric"]] = row
+        lines = [
+            [data, method, *(_beside(own.get(metric)) for metric in metrics_shown)]
+            for (data, method), own in sorted(found.items(), key=lambda item: item[0][0])
+        ]
+        parts.append(f"**{machine}** (`results/{file}`)\n\n{table(['data', 'method', *metrics_shown], lines)}")
+    return "\n".join(parts)
+
+
+def _beside(row: dict[str, Any] | None) -> str:
+    """A figure, its standard deviation over seeds, and the paper's."""
+    if row is None:
+        return "–"
+    spread = "" if row["std"] is None else f" ± {row['std']:.1f}"
+    return f"{row['mean']:.1f}{spread}" + ("" if row["paper"] is None else f" ({row['paper']:.1f})")
+
+
 def _results(pattern: str) -> list[tuple[str, str, list[dict[str, Any]]]]:
     """The machine, the file, and its rows."""
     found = []
@@ -214,6 +266,9 @@ MADE_BY = {
     "planted": planted,
     "scaling": scaling,
     "speed": speed,
+    "at once": at_once,
+    "step": step,
+    "rationalizers": rationalized,
     "variants": variants,
     "game options": game_options,
 }
