@@ -13,6 +13,7 @@ import argparse
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -20,10 +21,10 @@ from torch import nn
 
 from rationales.data.example import Example
 from rationales.data.planted import REVIEW_LABELS, reviews
-from rationales.models import TransformersClassifier
 from rationales.models.loading import checked_device
 from rationales.results import Row, write
 from rationales.train import classifier, regex
+from rationales.train.encoding import EncodedTexts
 from rationales.train.labels import read_task
 
 BAR = 5
@@ -87,16 +88,17 @@ def main() -> None:
     task = read_task(texts, texts[:size], REVIEW_LABELS)
     batches = [list(range(start, start + size)) for start in range(0, steps * size, size)]
 
-    def timed(make: Callable[[TransformersClassifier], nn.Module]) -> float:
+    def timed(make: Callable[[EncodedTexts], nn.Module]) -> float:
         model = classifier.pretrained(classifier.Config(encoder=options.encoder), task)
         model.model.to(device)
-        return seconds_per_step(make(model), batches, device, options.warm)
+        objective = make(EncodedTexts(model, task.train, "training", warn=False))
+        return seconds_per_step(objective, batches, device, options.warm)
 
-    plain = timed(lambda model: classifier.Objective(model, task.train))
+    plain = timed(classifier.Objective)
     rows = [Row("milliseconds per step", 1000 * plain, method="plain", n=options.steps, note=f"batch {size}")]
     for name, kind in KINDS.items():
         config = regex.Config(Path("model"), **kind)
-        spent = timed(lambda model, config=config: regex.Objective(model, task.train, config))
+        spent = timed(partial(regex.Objective, config=config))
         bar = f"wanted: at most {BAR}" if not kind else None
         rows += [
             Row("milliseconds per step", 1000 * spent, method=name, n=options.steps),

@@ -15,6 +15,7 @@ from rationales.errors import InputError
 from rationales.explainers.attention import attention
 from rationales.models import TransformersClassifier
 from rationales.train import classifier as plain
+from rationales.train.encoding import EncodedTexts
 from rationales.train.labels import read_task
 from rationales.train.regex import Config, Objective, train
 from rationales.train.regex_terms import agreement, importance, least_important
@@ -29,7 +30,8 @@ def made(kind: str = "bert", pairs: bool = False, **options: object) -> Objectiv
     if pairs:
         examples = [replace(example, texts=(example.texts[0], "the food")) for example in examples]
     task = read_task(examples, examples, ("bad", "good"))
-    return Objective(classifier(kind, labels=2), task.train, Config(Path("model"), **options))
+    texts = EncodedTexts(classifier(kind, labels=2), task.train, "training", warn=False)
+    return Objective(texts, Config(Path("model"), **options))
 
 
 def gradients(objective: plain.Objective, seed: int = 0) -> list[torch.Tensor]:
@@ -41,7 +43,7 @@ def gradients(objective: plain.Objective, seed: int = 0) -> list[torch.Tensor]:
 
 def test_without_its_terms_a_step_is_that_of_the_classifier() -> None:
     regex = made(**NOTHING).train()
-    usual = plain.Objective(regex.model, regex.part).train()
+    usual = plain.Objective(regex.texts).train()
     for one, other in zip(gradients(regex), gradients(usual), strict=True):
         assert torch.equal(one, other)
 
@@ -69,8 +71,7 @@ def test_terms_are_what_they_are_one_by_one() -> None:
     torch.manual_seed(0)
     objective(ROWS)
     found, model, config = objective.figures(), objective.model, objective.config
-    batch = model.encode([objective.part.examples[row] for row in ROWS])
-    targets = objective.part.targets[ROWS]
+    batch, targets = objective.texts.batch(ROWS)
     assert found["classification"] == pytest.approx(float(cross_entropy(model.logits(batch), targets).detach()), 1e-4)
     norms = []
     for row in range(len(batch)):
@@ -147,10 +148,10 @@ def test_models_without_an_embedding_layer_are_told_so() -> None:
 
 def test_numbers_are_no_classes() -> None:
     numbers = [Example(str(number), ("good food",), number / 3) for number in range(6)]
+    model = classifier("bert", labels=1, problem_type="regression")
+    texts = EncodedTexts(model, read_task(numbers, numbers, None).train, "training", warn=False)
     with pytest.raises(InputError, match="regex tells classes apart"):
-        Objective(
-            classifier("bert", labels=1, problem_type="regression"), read_task(numbers, numbers, None).train, Config()
-        )
+        Objective(texts, Config())
 
 
 def test_it_trains_saves_and_resumes(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor, nn
 from transformers import (
     AutoConfig,
@@ -23,7 +24,7 @@ from rationales.data.example import Example
 from rationales.errors import InputError, MissingCapability, ModelError
 from rationales.models.alignment import attention_factors, between
 from rationales.models.arity import mismatch, texts_per_example
-from rationales.models.batch import Batch, Erasure, Side, erase
+from rationales.models.batch import Batch, Erasure, Side, collate, erase
 from rationales.models.borrow import borrowed
 from rationales.models.guiding import Guide, guided_batch
 from rationales.models.loading import (
@@ -181,6 +182,12 @@ class TransformersClassifier:
                 "the tokenizer that it was trained with"
             )
         return guided_batch(batch, self.guide, self.model.dtype).to(self.device)
+
+    def collated(
+        self, ids: Sequence[ArrayLike], segments: Sequence[ArrayLike], types: Sequence[ArrayLike] | None
+    ) -> Batch:
+        """Texts that were encoded before, as the numbers of their tokens, as a batch like that of `encode`."""
+        return collate(ids, segments, types, pad_id=self._pad_id or 0, side=self.padding, sources=()).to(self.device)
 
     def _inputs(self, batch: Batch) -> dict[str, Tensor]:
         inputs = {"input_ids": batch.ids, "attention_mask": batch.keep.long()}

@@ -25,8 +25,8 @@ from rationales.errors import InputError, ModelError
 from rationales.models import TransformersClassifier, arity, embedded_encoder
 from rationales.models.loading import check_shapes, load_tokenizer, loading, quiet_transformers
 from rationales.registry import option
-from rationales.train.encoding import encoded_parts
-from rationales.train.labels import METRICS, SCORES, Metric, Part, Task, read_task
+from rationales.train.encoding import EncodedTexts
+from rationales.train.labels import METRICS, SCORES, Metric, Task, read_task
 from rationales.train.loop import Settings, fit, gathered, session
 
 
@@ -64,12 +64,12 @@ def train(
 def fine_tune(
     recipe: str,
     config: Config,
-    objective: Callable[[TransformersClassifier, Part], nn.Module],
+    objective: Callable[[EncodedTexts], nn.Module],
     train_data: Iterable[Example],
     dev_data: Iterable[Example],
     labels: Sequence[str] | None,
 ) -> Path:
-    """Train a classifier on any objective, made of the model and the training data."""
+    """Train a classifier on any objective, made of the training data, which know the model."""
     task = read_task(train_data, dev_data, labels)
     metric = task.metric(config.metric)
     run = config.run(recipe, {"metric": metric, **task.facts()})
@@ -77,12 +77,12 @@ def fine_tune(
         if run.finished():
             return run.out
         model = pretrained(config, task)
-        lengths = _lengths(model, task.train, "training", warn=accelerator.is_main_process)
-        dev_lengths = _lengths(model, task.dev, "dev", warn=accelerator.is_main_process)
+        texts = EncodedTexts(model, task.train, "training", warn=accelerator.is_main_process)
+        dev = EncodedTexts(model, task.dev, "dev", warn=accelerator.is_main_process)
 
         def evaluate() -> float:
             logits = gathered(
-                accelerator, lambda rows: _logits(model, task.dev, rows), dev_lengths, 4 * config.batch_size
+                accelerator, lambda rows: model.logits(dev.batch(rows)[0]), dev.lengths, 4 * config.batch_size
             )
             if not bool(logits.isfinite().all()):
                 raise ModelError("the model answers NaN or infinity to dev texts; use a lower learning_rate")
@@ -96,14 +96,14 @@ def fine_tune(
             inside = parameter.startswith(f"network.{model.model.base_model_prefix}.")
             return config.learning_rate if inside or config.head_learning_rate is None else config.head_learning_rate
 
-        made = objective(model, task.train)
+        made = objective(texts)
         figures = getattr(made, "figures", None)
         fit(
             config,
             run,
             accelerator,
             made,
-            lengths,
+            texts.lengths,
             evaluate=evaluate,
             save=save,
             score=metric,
@@ -116,22 +116,18 @@ def fine_tune(
 class Objective(nn.Module):
     """Cross-entropy of classes, or squared error of numbers, averaged over rows of the training data."""
 
-    def __init__(self, model: TransformersClassifier, part: Part) -> None:
+    def __init__(self, texts: EncodedTexts) -> None:
         super().__init__()
-        self.model, self.part = model, part
-        self.network = model.model  # a module of its own, so that its parameters are found
+        self.texts, self.model = texts, texts.model
+        self.network = self.model.model  # a module of its own, so that its parameters are found
 
     def forward(self, rows: list[int]) -> Tensor:
-        logits = _logits(self.model, self.part, rows)
-        return self.error(logits, self.part.targets[rows].to(logits.device))
+        batch, targets = self.texts.batch(rows)
+        return self.error(self.model.logits(batch), targets)
 
     def error(self, logits: Tensor, targets: Tensor) -> Tensor:
         """Of logits [B, C], averaged."""
         return mse_loss(logits.squeeze(-1), targets) if self.model.regression else cross_entropy(logits, targets)
-
-
-def _logits(model: TransformersClassifier, part: Part, rows: list[int]) -> Tensor:
-    return model.logits(model.encode([part.examples[row] for row in rows], warn=False))
 
 
 def pretrained(config: Config, task: Task) -> TransformersClassifier:
@@ -162,8 +158,3 @@ def pretrained(config: Config, task: Task) -> TransformersClassifier:
     sides = {len(example.texts) for example in task.train.examples}
     setattr(network.config, arity.FIELD, sides.pop() if len(sides) == 1 else None)
     return TransformersClassifier(network, tokenizer, name=str(source), max_length=config.max_length)
-
-
-def _lengths(model: TransformersClassifier, part: Part, what: str, *, warn: bool) -> list[int]:
-    """Tokens of each text; says how many texts had to be cut."""
-    return [length for batch in encoded_parts(model, part, what, warn=warn) for length in batch.lengths.tolist()]

@@ -28,10 +28,11 @@ from torch.nn.functional import cross_entropy
 from rationales.data.example import Example
 from rationales.errors import InputError
 from rationales.explainers.attention import read_out
-from rationales.models import Batch, TransformersClassifier
+from rationales.models import Batch
 from rationales.registry import option
 from rationales.train import classifier
-from rationales.train.labels import Metric, Part
+from rationales.train.encoding import EncodedTexts
+from rationales.train.labels import Metric
 from rationales.train.regex_terms import (
     Aggregate,
     Direction,
@@ -112,9 +113,9 @@ def train(
 class Objective(classifier.Objective):
     """The loss of some rows: one pass for all that needs a graph, and two or three before it that need none."""
 
-    def __init__(self, model: TransformersClassifier, part: Part, config: Config) -> None:
-        super().__init__(model, part)
-        if model.regression:
+    def __init__(self, texts: EncodedTexts, config: Config) -> None:
+        super().__init__(texts)
+        if self.model.regression:
             raise InputError("regex tells classes apart; these labels are numbers")
         self.config = config
         self.shown: dict[str, Tensor] = {}
@@ -126,8 +127,7 @@ class Objective(classifier.Objective):
         self._steps += self.training
         if not (guided or config.gradient_weight or config.adversarial_weight):
             return config.classification_weight * super().forward(rows)
-        batch = model.encode([self.part.examples[row] for row in rows], warn=False)
-        targets = self.part.targets[rows].to(batch.ids.device)
+        batch, targets = self.texts.batch(rows)
         wanted = self._importance(batch, targets) if guided else None
         delta = self._perturbation(batch) if config.adversarial_weight else None
         texts = [batch]
