@@ -11,8 +11,10 @@ from torch import nn
 @contextmanager
 def borrowed(module: nn.Module) -> Iterator[None]:
     """Evaluation mode and no parameter gradients inside the block; modes and `requires_grad` come back after it."""
-    modes = [(part, part.training) for part in module.modules()]
-    wanted = [(parameter, parameter.requires_grad) for parameter in module.parameters()]
+    parts = list(module.modules())
+    modes = [(part, part.training) for part in parts]
+    own = {parameter for part in parts for parameter in part._parameters.values() if parameter is not None}
+    wanted = [(parameter, parameter.requires_grad) for parameter in own]
     try:
         for part, training in modes:
             if training:

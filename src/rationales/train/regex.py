@@ -165,7 +165,9 @@ class Objective(classifier.Objective):
 
     def _norm(self) -> Tensor:
         """‖θ‖₂ of all that learns."""
-        return torch.stack([p.square().sum() for p in self.network.parameters() if p.requires_grad]).sum().sqrt()
+        learning: list[Tensor] = [own for own in self.network.parameters() if own.requires_grad]
+        norms: tuple[Tensor, ...] = torch._foreach_norm(learning)  # a few kernels for all of them
+        return torch.stack(norms).norm()
 
     # The perturbation
 
@@ -175,7 +177,8 @@ class Objective(classifier.Objective):
             embeddings = model.embed(batch)
             clean = model.logits_from(embeddings, batch)
             site = embeddings if config.site == "word" else seen[0]
-        magnitude = site[batch.keep].abs().mean()
+        inside = batch.keep.unsqueeze(-1).expand_as(site)  # taking these out would wait for the device
+        magnitude = (site.abs() * inside).sum() / inside.sum()
 
         def predict(delta: Tensor) -> Tensor:
             with self._added(delta, 0) as put:
