@@ -167,7 +167,8 @@ class Objective(classifier.Objective):
         """‖θ‖₂ of all that learns."""
         learning: list[Tensor] = [own for own in self.network.parameters() if own.requires_grad]
         norms: tuple[Tensor, ...] = torch._foreach_norm(learning)  # a few kernels for all of them
-        return torch.stack(norms).norm()
+        total: Tensor = torch.stack(norms).norm()
+        return total
 
     # The perturbation
 
