@@ -22,7 +22,7 @@ from rationales.explainers.induced import induced
 from rationales.explanation import Alignment, Explanation
 from rationales.metrics import metrics
 from rationales.models import Batch, CoAttentive, rounds
-from rationales.reproduce.arec_models import KINDS, PUBLISHED, directory, sample, test_set, trained
+from rationales.reproduce.arec_models import KINDS, PUBLISHED, directory, quick_products, sample, test_set, trained
 from rationales.reproduce.snli import held_out, training_pairs
 from rationales.reproduce.tables import Found, Options, Table, tables
 from rationales.results import Row
@@ -41,6 +41,7 @@ UNITS: Mapping[str, float] = {"aorc": 1.0, "fidelity": 1.0, "compactness": 100.0
 """What figures are multiplied by: compactness is in per cent, contiguity in per mille."""
 
 
+@quick_products()
 def compute(part: str, options: Options, report: Callable[[str], None]) -> Found:
     """All methods on one model and one test set."""
     kind, data = part.split("-")

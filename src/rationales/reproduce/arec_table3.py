@@ -14,7 +14,7 @@ from rationales.data import Dataset, Example, gold_alignment, gold_selection
 from rationales.explainers import Arec
 from rationales.guidance import accuracy
 from rationales.metrics import metrics
-from rationales.reproduce.arec_models import KINDS, PUBLISHED, sample, test_set, trained
+from rationales.reproduce.arec_models import KINDS, PUBLISHED, quick_products, sample, test_set, trained
 from rationales.reproduce.arec_table1 import explained
 from rationales.reproduce.tables import Found, Options, Table, tables
 from rationales.results import Row
@@ -23,6 +23,7 @@ MARKED = ("iou_f1", "token_f1")
 LINKED = ("largest_alignment_f1", "alignment_included", "alignment_recall")
 
 
+@quick_products()
 def compute(part: str, options: Options, report: Callable[[str], None]) -> Found:
     """Everything about one model."""
     model = trained(part, options)  # type: ignore[arg-type]

@@ -25,8 +25,9 @@ class Config(PairConfig):
 
     epochs: int = option(8, "How often to go through the training data.")
     learning_rate: float = option(4e-4, "Highest learning rate.")
+    batch_size: int = option(64, "Pairs per step, over all devices together.")
     hidden: int = option(300, "States of each LSTM in each direction, and size of the hidden layers.")
-    dropout: float = option(0.5, "Dropout before layers.")
+    dropout: float = option(0.2, "Dropout before layers.")
 
 
 def train(
