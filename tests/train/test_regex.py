@@ -66,6 +66,15 @@ def test_the_loss_is_the_weighted_sum_of_its_terms() -> None:
     assert loss == pytest.approx(wanted, rel=1e-5)
 
 
+@pytest.mark.parametrize("site", ["word", "output"])
+def test_one_pass_or_two_make_no_difference(site: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    objective = made(site=site, guide_steps=2)  # in evaluation mode
+    apart = gradients(objective)
+    monkeypatch.setattr("rationales.train.regex._together", lambda _batch: True)
+    for one, other in zip(apart, gradients(objective), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-6)
+
+
 def test_terms_are_what_they_are_one_by_one() -> None:
     objective = made(guide_steps=4, param_norm=False)  # in evaluation mode, so that there is no chance in it
     torch.manual_seed(0)

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import torch
 from torch import Tensor, nn
@@ -48,6 +48,9 @@ from rationales.train.regex_terms import (
 )
 
 Site: TypeAlias = Literal["output", "word"]
+
+TOGETHER = 4096
+"""Tokens up to which all versions of a batch make one pass on an accelerator, which has little to do with so few."""
 
 
 @dataclass(frozen=True)
@@ -110,8 +113,20 @@ def train(
     return classifier.fine_tune("regex", config, partial(Objective, config=config), train_data, dev_data, labels)
 
 
+def _together(batch: Batch) -> bool:
+    return batch.ids.device.type != "cpu" and batch.ids.numel() <= TOGETHER
+
+
+class _Pass(NamedTuple):
+    """Word embeddings [n, T, d], logits [n, C] and attention [n, T] of some versions of texts."""
+
+    embeddings: Tensor
+    logits: Tensor
+    attention: Tensor
+
+
 class Objective(classifier.Objective):
-    """The loss of some rows: one pass for all that needs a graph, and two or three before it that need none."""
+    """The loss of some rows: one or two passes for all that needs a graph, and two or three before that need none."""
 
     def __init__(self, texts: EncodedTexts, config: Config) -> None:
         super().__init__(texts)
@@ -135,16 +150,14 @@ class Objective(classifier.Objective):
             texts.append(model.erase(batch, least_important(wanted, batch, config.masked), "mask"))
         if delta is not None:
             texts.append(batch)
-        embeddings = torch.cat([model.embed(text) for text in texts])
         size = len(batch)
-        merged = batch.take(torch.arange(size, device=batch.ids.device).repeat(len(texts)))
-        with model.tap() as tap, self._added(delta, size * (len(texts) - 1)) as put:
-            logits = model.logits_from(put(embeddings), merged)
-            attention = read_out(model, merged, tap.probabilities, "last", "all")
+        first, *others = self._passes(texts, delta)
+        logits = torch.cat([first.logits, *(other.logits for other in others)])
+        attention = torch.cat([first.attention, *(other.attention for other in others)])
         terms = {"classification": self.error(logits[:size], targets)}
         if config.gradient_weight:
             summed = cross_entropy(logits[:size], targets, reduction="sum")
-            terms["gradient"] = smoothness(summed, embeddings, size)
+            terms["gradient"] = smoothness(summed, first.embeddings, size)
             if config.param_norm:
                 terms["gradient"] = terms["gradient"] + self._norm()
         if delta is not None:
@@ -158,6 +171,22 @@ class Objective(classifier.Objective):
     def figures(self) -> Mapping[str, float]:
         """The terms, unweighted, of the last batch."""
         return {name: float(term) for name, term in self.shown.items()}
+
+    def _passes(self, texts: list[Batch], delta: Tensor | None) -> list[_Pass]:
+        """The versions of the texts, of which the last gets the perturbation: in one pass, or the whole texts first.
+
+        Of these alone a gradient is wanted with its graph. Small batches are faster together all the same.
+        """
+        groups = [texts] if _together(texts[0]) or len(texts) == 1 else [texts[:1], texts[1:]]
+        return [self._pass(group, delta if group is groups[-1] else None) for group in groups]
+
+    def _pass(self, texts: list[Batch], delta: Tensor | None) -> _Pass:
+        model, size, batch = self.model, len(texts[0]), texts[0]
+        embeddings = torch.cat([model.embed(text) for text in texts])
+        merged = batch.take(torch.arange(size, device=batch.ids.device).repeat(len(texts)))
+        with model.tap() as tap, self._added(delta, size * (len(texts) - 1)) as put:
+            logits = model.logits_from(put(embeddings), merged)
+            return _Pass(embeddings, logits, read_out(model, merged, tap.probabilities, "last", "all"))
 
     def _importance(self, batch: Batch, targets: Tensor) -> Tensor:
         config = self.config
