@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import typer
 
-from rationales.cli import main
+from rationales.cli import build, main
 from rationales.cli.fields import built, merged_parameters
+from rationales.cli.train import listed
 from rationales.errors import InputError
 from rationales.explainers import aligners, explainers
 from rationales.explanation import Explanations
@@ -78,6 +80,22 @@ def test_help_shows_an_example(call, command):
     status, out, _ = call(*command, "--help")
     assert status == 0
     assert "Example" in out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["explain"], ["compare"], ["attack"], ["report"], ["diagnose"], ["reproduce"], *(["train", n] for n in listed())],
+    ids=" ".join,
+)
+def test_names_of_options_are_whole_at_80_columns(call, monkeypatch, words):
+    monkeypatch.setenv("COLUMNS", "80")
+    status, out, _ = call(*words, "--help")
+    assert status == 0
+    command = typer.main.get_command(build(words))
+    for word in words:
+        command = command.commands[word]
+    names = [name for each in command.params for name in (*each.opts, *each.secondary_opts) if name.startswith("--")]
+    assert not set(names) - set(out.split())
 
 
 def test_explain_has_an_option_for_every_field_of_every_method(call):
@@ -212,6 +230,23 @@ def test_what_cannot_be_done_is_said_in_a_line(call, model, arguments, message):
 
 
 @pytest.mark.filterwarnings("default")
+def test_a_second_column_of_texts_that_is_not_read_is_told(call, model, tmp_path):
+    rows = tmp_path / "rows.csv"
+    rows.write_text("question,answer\nis the soup good,the soup was so bad\n")
+    given = ("explain", "-m", model, "--method", "gradient", "--data", str(rows))
+    status, out, err = call(*given)
+    assert status == 0
+    assert "warning: the text is read from the column 'question'; left out: 'answer'" in err
+    assert "(--pair-column answer)" in err
+    assert "the soup was so bad" not in out
+    status, out, err = call(*given, "--pair-column", "answer")
+    assert (status, err) == (0, "")
+    assert "the soup was so bad" in out
+    status, out, err = call(*given, "--pair-column", "")
+    assert (status, err) == (0, "")
+
+
+@pytest.mark.filterwarnings("default")
 def test_long_texts_are_cut_with_a_warning(call, model):
     status, _, err = call(
         "explain", "-m", model, "--method", "gradient", "--max-length", "6", "so very very very good soup"
@@ -293,6 +328,22 @@ def test_train_then_explain(call, model, tmp_path):
     status, out, _ = call("explain", "-m", str(tmp_path / "trained"), "--method", "gradient", "good soup")
     assert status == 0
     assert out.split()[1] in ("good", "bad")
+
+
+@pytest.mark.parametrize("layout", ["splits", "files", "one file"])
+def test_the_limit_of_training_holds_for_dev_data_too(call, model, tmp_path, layout):
+    texts = "text,label\n" + "".join(f"{word} soup {n},{word}\n" for n in range(50) for word in ("good", "bad"))
+    for split in ("train", "dev"):
+        (tmp_path / f"{split}.csv").write_text(texts)
+    data = {
+        "splits": ["--data", str(tmp_path)],
+        "files": ["--data", str(tmp_path / "train.csv"), "--dev", str(tmp_path / "dev.csv")],
+        "one file": ["--data", str(tmp_path / "train.csv")],
+    }[layout]
+    status, _, err = call("train", "classifier", *data, "--limit", "6", "--encoder", model, "--epochs", "1",
+                          "--out", str(tmp_path / "trained"))  # fmt: skip
+    assert status == 0, err
+    assert "of 6 dev texts" in err
 
 
 def test_python_dash_m_runs_the_same_command():

@@ -47,6 +47,17 @@ def test_a_table_a_recommendation_and_the_page(call, tmp_path):
     assert "rationales compare --model" in page
 
 
+def test_in_a_pipe_lines_say_what_is_done(call):
+    arguments = ("--method", "gradient", "--no-page")
+    code, out, err = call(*arguments)
+    assert code == 0
+    assert "random finished: 6 of 12 explanations done" in err
+    assert "gradient finished: 12 of 12 explanations done, 0:00:00 left\n" in err
+    assert "explanations done" not in out
+    _, _, err = call(*arguments)
+    assert "finished" not in err  # there was nothing to do
+
+
 def test_going_on_prints_the_same(call):
     _, first, _ = call("--method", "gradient", "--no-page")
     _, again, _ = call("--method", "gradient", "--no-page")
@@ -104,6 +115,8 @@ def test_stability_of_two_models_and_an_untrained_one(call, tmp_path, model, sec
         (("--stability", "--untrained", "random", "--share", "0"), "share must be above 0"),
         (("--stability", "--untrained", "./nowhere"), "there is no directory ./nowhere"),
         (("--method", "limes"), "did you mean 'lime'?"),
+        (("--method", "lnks"), "did you mean 'links'?"),
+        (("--method", "nothing-like-it"), "link_random, links"),
         (("--method", "lime:sample=3"), "lime has no option --sample"),
         (("--method", "lime:samples"), "name:option=value"),
         (("--method", "lime:samples=many"), "--samples must be a number"),

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from rationales.data.planted import REVIEW_LABELS, reviews
+from rationales.errors import InputError
+from rationales.train.rationalizers import diagnosis
 
 TINY = ["--hidden", "8", "--vector-size", "8", "--batch-size", "8", "--updates", "4", "--every", "2", "--seeds", "1"]
 TINY += ["--rates", "0.5", "--probes", "8", "--device", "cpu"]
@@ -41,6 +43,29 @@ def test_without_data_it_runs_on_planted_reviews(call, tmp_path):
     assert (options["hidden"], options["sparsity"], options["rates"]) == (8, 0.125, [0.5])
     assert not {"epochs", "encoder", "perturb", "out"} & options.keys()
     assert page.read_text(encoding="utf-8").count("<svg") == 9
+
+
+def test_the_help_shows_defaults_and_those_of_planted_reviews(call):
+    _, out, _ = call("diagnose", "--help")
+    said = " ".join(out.split())
+    assert "Training steps of each run (default: 300)." in said
+    assert "Texts per step; 32 without --data (default: 128)." in said
+    assert "(one of argmax, gumbel; default: gumbel)." in said
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_the_limit_holds_for_training_and_dev_data(call, tmp_path, monkeypatch, given):
+    sizes = []
+
+    def noted(_plan, task, _measured, *_, **__):
+        sizes.append((len(task.train.examples), len(task.dev.examples)))
+        raise InputError("enough")
+
+    monkeypatch.setattr(diagnosis, "diagnose", noted)
+    data = ("--data", str(written(tmp_path / "train.jsonl", 40, 0)), "--dev", str(written(tmp_path / "d.jsonl", 20, 1)))
+    status, _, err = call("diagnose", *(data if given else ()), "--limit", "12", "--out", str(tmp_path / "found"))
+    assert (status, err) == (2, "error: enough\n")
+    assert sizes == [(12, 12)]
 
 
 def test_data_of_a_user(call, tmp_path):

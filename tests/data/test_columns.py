@@ -41,6 +41,24 @@ def test_a_text_that_is_given_is_not_made_a_pair():
     assert (columns.text, columns.pair) == ("hypothesis", "")
 
 
+@pytest.mark.parametrize(
+    ("pair", "found", "text"),
+    [
+        ("answer", ["question", "answer"], "question"),
+        ("hypothesis", ["text", "hypothesis", "premise"], "premise"),
+        ("text", ["text", "sentence"], "sentence"),
+    ],
+)
+def test_a_second_text_that_is_given_does_not_keep_the_first_from_being_guessed(pair, found, text):
+    columns = resolve(Columns(pair=pair), found, "x.csv")
+    assert (columns.text, columns.pair) == (text, pair)
+
+
+def test_the_second_text_alone_is_no_pair():
+    with pytest.raises(DataError, match="no column looks like a text"):
+        resolve(Columns(pair="text"), ["text", "label"], "x.csv")
+
+
 def test_an_empty_name_keeps_a_column_out():
     columns = resolve(Columns(pair="", label=""), ["text", "question1", "question2", "label"], "x.csv")
     assert (columns.text, columns.pair, columns.label) == ("text", "", "")

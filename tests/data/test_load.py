@@ -1,11 +1,13 @@
 import json
 import logging
+import warnings
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from rationales.data import Columns, Example, gold_selection, load
+from rationales.data.tables import Parquet
 from rationales.errors import DataError, InputError
 
 
@@ -298,3 +300,61 @@ def test_a_directory_with_one_file_per_split(tmp_path):
 def test_a_directory_without_data(tmp_path):
     with pytest.raises(InputError, match="holds no data: wanted are files"):
         load(tmp_path)
+
+
+ANSWERS = [{"question": "Was it good?", "answer": f"Yes, it was good {number}.", "label": 1} for number in range(3)]
+
+
+@pytest.mark.parametrize("columns", [Columns(), Columns(text="question"), Columns(meta="label", label="")])
+def test_a_column_of_texts_that_is_left_out_is_told(tmp_path, columns):
+    path = jsonl(tmp_path / "a.jsonl", *ANSWERS)
+    with pytest.warns(UserWarning, match=r"from the column 'question'.*; left out: 'answer', .*--pair-column answer"):
+        dataset = load(path, columns=columns)
+    assert [example.texts for example in dataset] == [("Was it good?",)] * 3
+
+
+def test_what_is_left_out_of_alike_splits_is_told_once(tmp_path):
+    for split in ("train", "dev"):
+        jsonl(tmp_path / f"{split}.jsonl", *ANSWERS)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("default")
+        for split in ("train", "dev"):
+            load(tmp_path, split=split)
+    assert len(told) == 1
+
+
+@pytest.mark.parametrize(
+    "columns", [Columns(pair="answer"), Columns(pair=""), Columns(meta="answer"), Columns(explanation="answer")]
+)
+def test_a_column_that_is_named_is_not_told(tmp_path, columns):
+    load(jsonl(tmp_path / "a.jsonl", *ANSWERS), columns=columns)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["Ann Lee", "Bob Ray", "Cy Hu"],
+        ["2024-05-01 10:00:00 +00:00 1 2", "2024-05-02 10:00:00 +00:00 3 4"],
+        ["https://example.org/a-long-way/to/a/page", "https://example.org/b"],
+        ["c0ffee-12-ab", "deadbeef-34-cd"],
+        ["very good", "so very good", "bad", ""],
+        [3, "it was so good", "it was so bad"],
+        [["a", "b", "c"], ["d", "e", "f"]],
+        [None, None],
+    ],
+)
+def test_what_is_no_text_may_be_left_out(tmp_path, values):
+    load(jsonl(tmp_path / "a.jsonl", *({"text": "It was good.", "other": value} for value in values)))
+
+
+def test_a_column_that_cannot_be_decoded_may_be_left_out(tmp_path, monkeypatch):
+    rows = Parquet.rows
+
+    def read(table, columns=None):
+        if "picture" in columns:
+            raise ImportError("no decoder")
+        return rows(table, columns)
+
+    monkeypatch.setattr(Parquet, "rows", read)
+    pq.write_table(pa.table({"text": ["It was good."], "picture": [b"\x00"]}), tmp_path / "a.parquet")
+    assert only(load(tmp_path / "a.parquet")).texts == ("It was good.",)

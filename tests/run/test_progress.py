@@ -1,7 +1,10 @@
-"""The time that is left."""
+"""What is done and the time that is left, in a bar or in lines."""
+
+import sys
 
 import pytest
 
+from rationales.run import progress
 from rationales.run.progress import Steps
 
 
@@ -26,7 +29,40 @@ def test_the_bar_shows_what_is_done_and_the_time_left(capsys):
     assert "2:00:00 left" in shown
 
 
-def test_nobody_watching_nothing_shown(capsys):
-    with Steps(["one"], 4, None) as steps:
-        steps.done("one", 2, 1.0)
+def test_where_there_is_no_terminal_a_line_now_and_then(capsys, monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(progress, "monotonic", lambda: now[0])
+
+    def said(step, *given, after):
+        now[0] += after
+        step(*given)
+        return capsys.readouterr()
+
+    with Steps(["one", "two"], 20, None) as steps:
+        assert said(steps.begin, "one", after=0) == ("", "")
+        assert said(steps.begin, "one", after=10) == ("", "one: 0 of 40 explanations done\n")
+        assert said(steps.done, "one", 5, 3.0, after=3) == ("", "")
+        assert said(steps.done, "one", 5, 7.0, after=7) == ("", "one: 10 of 40 explanations done, 0:00:30 left\n")
+        assert said(steps.done, "one", 10, 2.0, after=2) == (
+            "",
+            "one finished: 20 of 40 explanations done, 0:00:12 left\n",
+        )
+        assert said(steps.begin, "two", after=9) == ("", "")
+        assert said(steps.begin, "two", after=1) == ("", "two: 20 of 40 explanations done, 0:00:12 left\n")
+        assert said(steps.done, "two", 20, None, after=0) == ("", "")  # had been done before
+
+
+@pytest.mark.parametrize("wanted", [True, None])
+def test_a_terminal_shows_no_lines(wanted, capsys, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with Steps(["one"], 4, wanted) as steps:
+        steps.begin("one")
+        steps.done("one", 4, 1.0)
+    assert "explanations" not in capsys.readouterr().err
+
+
+def test_nothing_is_shown_to_those_who_want_nothing(capsys):
+    with Steps(["one"], 4, False) as steps:
+        steps.begin("one")
+        steps.done("one", 4, 1.0)
     assert capsys.readouterr() == ("", "")

@@ -12,6 +12,7 @@ from typing import Any
 
 import typer
 from rich.console import Console
+from typer import rich_utils
 
 from rationales import __version__
 from rationales.cli import attack, compare, demo, diagnose, explain, lists, report, reproduce, train
@@ -19,6 +20,8 @@ from rationales.errors import RationalesError
 
 INTERRUPTED, TERMINATED = 128 + signal.SIGINT, 128 + signal.SIGTERM
 """How the program ends by Ctrl-C, and when it is asked to go: 128 and the number of the signal, as shells have it."""
+
+rich_utils.STYLE_OPTIONS_TABLE_PADDING = (0, 1, 0, 0)  # type: ignore[assignment]  # room for names at 80 columns
 
 COMMANDS = (explain, compare, report, train, attack, lists, demo, diagnose, reproduce)
 

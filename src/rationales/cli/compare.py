@@ -17,7 +17,7 @@ from rationales.cli.fields import DataDir, OnError, Quotes, built, parted, read_
 from rationales.cli.guiding import AlignmentOption, guide_of
 from rationales.data import Columns, load
 from rationales.errors import InputError
-from rationales.registry import options_of
+from rationales.registry import options_of, unknown
 
 if TYPE_CHECKING:
     from rationales.explainers import AnyExplainer
@@ -132,14 +132,17 @@ def compare(
 
 def _explainers(name: str, options: Mapping[str, str]) -> list[AnyExplainer]:
     """The method of that name, or all that the word stands for, each with those of the options that it has."""
-    from rationales.explainers import method_named
+    from rationales.explainers import OWN, aligners, explainers, method_named
     from rationales.run.choosing import LINK_METHODS, LINKS
 
+    names = (*explainers, OWN, *aligners, LINKS)
+    if name not in names:
+        raise unknown("method", name, names)
     if name != LINKS:
         return [built(name, method_named(name), options)]
     own = {each: {option.name for option in options_of(method_named(each))} for each in LINK_METHODS}
-    if unknown := sorted(set(options) - set().union(*own.values())):
-        raise InputError(f"no method that links two texts has an option {unknown[0]}")
+    if foreign := sorted(set(options) - set().union(*own.values())):
+        raise InputError(f"no method that links two texts has an option {foreign[0]}")
     return [
         built(each, method_named(each), {option: value for option, value in options.items() if option in known})
         for each, known in own.items()

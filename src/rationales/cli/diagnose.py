@@ -8,7 +8,7 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -24,7 +24,7 @@ from rationales.cli.fields import DataDir, OnError, Quotes, built, parameter, wi
 from rationales.cli.train import splits
 from rationales.data import Columns, Dataset, Example, load
 from rationales.errors import NoSuchSplit
-from rationales.registry import options_of
+from rationales.registry import Option, options_of
 
 if TYPE_CHECKING:
     from rationales.train.labels import Part, Task
@@ -67,9 +67,16 @@ def register(app: typer.Typer, words: Sequence[str]) -> None:
 
     training = [each for each in options_of(Config) if each.name not in (*SETTLED, *WITHOUT, *TRANSFORMERS)]
     merged = [parameter(each.name, each, panel="Diagnosis") for each in options_of(Plan)]
-    merged += [parameter(each.name, each, panel="Training") for each in training]
+    merged += [parameter(each.name, _with_lesson(each), panel="Training") for each in training]
     command = with_fields(diagnose, (Columns, "Columns of the data", column_flag), merged=merged)
     app.command(name="diagnose", epilog=EXAMPLES)(command)
+
+
+def _with_lesson(option: Option) -> Option:
+    """An option whose help also tells the default on the embedded reviews, where that is another."""
+    if option.name not in LESSON:
+        return option
+    return replace(option, help=f"{option.help.rstrip('.')}; {LESSON[option.name]} without --data")
 
 
 def diagnose(
@@ -82,7 +89,9 @@ def diagnose(
     ] = None,
     data_dir: DataDir = None,
     on_error: OnError = "fail",
-    limit: Annotated[int | None, typer.Option(help="No more training texts than this.", min=1)] = None,
+    limit: Annotated[
+        int | None, typer.Option(help="No more training texts than this, and no more dev texts.", min=1)
+    ] = None,
     quotes: Quotes = True,
     out: Annotated[Path, typer.Option(help="Directory for diagnosis.json and the page.")] = Path("diagnosis"),
     device: Annotated[str | None, typer.Option(help="Such as cpu or cuda:1; else the best there is.")] = None,
@@ -131,7 +140,8 @@ def _embedded(limit: int | None) -> tuple[Task, Part]:
     from rationales.data.planted import REVIEW_LABELS, reviews
 
     parts = [reviews(size, seed=seed, shared=0.0, evidence="clause") for seed, size in enumerate(SIZES)]
-    return _task(list(islice(parts[0], limit)), parts[1], parts[2], REVIEW_LABELS)
+    training, dev = (list(islice(part, limit)) for part in parts[:2])
+    return _task(training, dev, parts[2], REVIEW_LABELS)
 
 
 def _read(

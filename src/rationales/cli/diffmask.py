@@ -41,7 +41,7 @@ def diffmask(
     dev: Annotated[str | None, typer.Option(help="Data to choose the best epoch by; else the dev split.")] = None,
     data_dir: DataDir = None,
     on_error: OnError = "fail",
-    limit: Annotated[int | None, typer.Option(help="No more training pairs than this.")] = None,
+    limit: Annotated[int | None, typer.Option(help="No more training pairs than this, and no more dev pairs.")] = None,
     quotes: Quotes = True,
     objects: tuple[Any, ...] = (),
 ) -> None:

@@ -43,14 +43,20 @@ def _kind(annotation: Any) -> Any:
 
 
 def parameter(name: str, option: Option, *, panel: str) -> inspect.Parameter:
-    """A keyword parameter as Typer reads it; its default is None, "not given", and the help shows the real one."""
-    flag = "--" + name.replace("_", "-")
-    if _kind(option.type) is bool:
-        flag += f"/--no-{name.replace('_', '-')}"
-    text = option.help.rstrip(".")
-    text += "." if option.default in (None, "") else f" (default: {option.default})."
-    info = typer.Option(flag, help=text, show_default=False, rich_help_panel=panel)
+    """A keyword parameter as Typer reads it; its default is None, "not given", and the help shows the real one.
+
+    Values to choose from stand in the help too, which wraps: in the column of types they would push out the names.
+    """
     kind: Any = _kind(option.type)
+    flag = "--" + name.replace("_", "-")
+    if kind is bool:
+        flag += f"/--no-{name.replace('_', '-')}"
+    choices = get_args(kind) if get_origin(kind) is Literal else ()
+    notes = [f"one of {', '.join(map(str, choices))}"] if choices else []
+    notes += [] if option.default in (None, "") else [f"default: {option.default}"]
+    text = option.help.rstrip(".") + (f" ({'; '.join(notes)})." if notes else ".")
+    metavar = "<choice>" if choices else None
+    info = typer.Option(flag, help=text, show_default=False, rich_help_panel=panel, metavar=metavar)
     annotation: Any = Annotated[kind | None, info]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
 

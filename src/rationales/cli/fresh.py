@@ -59,7 +59,7 @@ def fresh(
     ] = None,
     data_dir: DataDir = None,
     on_error: OnError = "fail",
-    limit: Annotated[int | None, typer.Option(help="No more training texts than this.")] = None,
+    limit: Annotated[int | None, typer.Option(help="No more training texts than this, and no more dev texts.")] = None,
     quotes: Quotes = True,
     objects: tuple[Any, ...] = (),
     extra: Mapping[str, Any] = MappingProxyType({}),

@@ -126,7 +126,9 @@ def _command(name: str, recipe: Recipe) -> Callable[..., None]:
         dev: Annotated[str | None, typer.Option(help="Data to choose the best epoch by; else the dev split.")] = None,
         data_dir: DataDir = None,
         on_error: OnError = "fail",
-        limit: Annotated[int | None, typer.Option(help="No more training texts than this.")] = None,
+        limit: Annotated[
+            int | None, typer.Option(help="No more training texts than this, and no more dev texts.")
+        ] = None,
         quotes: Quotes = True,
         objects: tuple[Any, ...] = (),
     ) -> None:
@@ -162,19 +164,22 @@ def _share_of_largest(data: Dataset) -> float:
 
 
 def splits(data: str, dev: str | None, limit: int | None, opened: Any) -> tuple[Dataset, Dataset]:
-    """Training and dev data: two sources, two splits of one, or nine tenths and one tenth of one without splits."""
+    """Training and dev data: two sources, two splits of one, or nine tenths and one tenth of one without splits.
 
-    def either(source: str, split: str, most: int | None = None) -> Dataset:
+    Neither has more texts than the limit.
+    """
+
+    def either(source: str, split: str) -> Dataset:
         try:
-            found: Dataset = opened(source, split=split, limit=most)
+            found: Dataset = opened(source, split=split, limit=limit)
         except NoSuchSplit:  # then it should have one part only
-            found = opened(source, limit=most)
+            found = opened(source, limit=limit)
         return found
 
-    whole = either(data, "train", limit)
+    whole = either(data, "train")
     if dev is not None:
         return whole, either(dev, "dev")
     try:
-        return whole, opened(data, split="dev")
+        return whole, opened(data, split="dev", limit=limit)
     except NoSuchSplit:
         return whole.folds(range(9)), whole.folds([9])

@@ -100,8 +100,10 @@ def resolve(columns: Columns, found: Sequence[str], file: str) -> Columns:
     if text is None and columns.pair is None and not choices:
         first, second = next((names for names in _PAIRS if set(names) <= set(known)), ("", ""))
         text, pair = (known[first], known[second]) if first else (None, "")
-    if text is None and not pair:
-        text = guess(None, ("question", *_TEXTS) if choices else _TEXTS)
+    if text is None:
+        partners = (first for first, second in _PAIRS if known.get(second) == pair)
+        names = (*partners, *(("question",) if choices else ()), *_TEXTS)
+        text = guess(None, (name for name in names if known.get(name) != pair))
     if not text:
         raise DataError(
             f"no column looks like a text; name it with text (--text-column). Columns found: {_list(found)}"

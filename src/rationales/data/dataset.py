@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import copy
 import logging
+import shlex
+import statistics
+import warnings
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from itertools import islice
@@ -28,6 +31,8 @@ GUESSED = Columns()
 
 _REMEMBERED = 20  # bad rows that are kept; all are counted
 _SNIFFED = 10_000  # rows in which the format of rationales is looked for
+_PEEKED = 20  # rows in which texts are looked for that are not read
+_SEVERAL = 3  # words in a text; names and dates have fewer
 
 
 class Dataset:
@@ -127,16 +132,20 @@ def load(
     if name in PLANTED:
         return Dataset(name, PlantedTable(name, split), Ready(PLANTED[name][1]), on_error=on_error, limit=limit)
     labels: tuple[str, ...] | None = None
-    if isinstance(source, str) and named.find(source) is not None:
+    known = isinstance(source, str) and named.find(source) is not None
+    if known:
         if columns != GUESSED:
             raise InputError(f"the columns of {source} are known; give the path of its file to choose others")
-        table, columns, labels = named.open_named(source, split, data_dir)
+        table, columns, labels = named.open_named(name, split, data_dir)
     else:
         table = _open(name, split, quotes)
         if isinstance(table, eraser_layout.EraserTable):
             columns = table.complete(columns)
         name = Path(name).name.partition(".")[0] if Path(name).exists() else name
+    guessing = not known and columns.pair is None
     columns = resolve(columns, table.columns, table.file)
+    if guessing and not columns.pair and not columns.choices:
+        _warn_of_left_out(table, columns)
     if labels is None and columns.label:
         labels = table.classes.get(columns.label)
     if columns.rationale_format == "auto" and (columns.rationale or columns.pair_rationale):
@@ -147,6 +156,30 @@ def load(
         columns = replace(columns, rationale_format=found)
     logger.debug("%s: columns %s", name, columns)
     return Dataset(name, table, Converter(columns, labels), on_error=on_error, limit=limit)
+
+
+def _warn_of_left_out(table: Table, columns: Columns) -> None:
+    """Say which columns are read, if another one holds texts too: it may be the second of a pair."""
+    texts = [name for name in table.columns if name not in columns.named() and _holds_texts(table, name)]
+    if texts:
+        label = f" and the label from {columns.label!r}" if columns.label else ""
+        warnings.warn(
+            f"the text is read from the column {columns.text!r}{label}; left out: {', '.join(map(repr, texts))}, where "
+            "there are texts too. If they make pairs, name the second text with pair (--pair-column "
+            f"{shlex.quote(texts[0])}); if not, give it an empty name",
+            stacklevel=1,  # of several splits or files that are alike, it is said once
+        )
+
+
+def _holds_texts(table: Table, column: str) -> bool:
+    """Whether the first values of a column are strings, most of them of several words."""
+    try:
+        values = [record.values.get(column) for record in islice(table.rows((column,)), _PEEKED)]
+    except Exception:  # such as a picture that cannot be decoded here, which nobody asked for
+        return False
+    given = [value for value in values if value not in (None, "")]
+    words = [sum(any(map(str.isalpha, word)) for word in value.split()) for value in given if isinstance(value, str)]
+    return bool(given) and len(words) == len(given) and statistics.median(words) >= _SEVERAL
 
 
 def _open(source: str, split: str | None, quotes: bool) -> Table:

@@ -1,4 +1,4 @@
-"""Bars for long work, on standard error, for whoever is watching."""
+"""Bars for long work, on standard error, for whoever is watching; or plain lines, for whoever reads them later."""
 
 from __future__ import annotations
 
@@ -6,11 +6,15 @@ import sys
 from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from time import monotonic
 from types import TracebackType
 from typing import Any, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
+
+PAUSE = 10.0
+"""Seconds from one line to the next, where nobody watches a bar."""
 
 
 def _bar(columns: Iterable[ProgressColumn], wanted: bool | None) -> Progress:
@@ -36,7 +40,8 @@ def progress_bar(title: str, total: int | None, wanted: bool | None) -> Iterator
 class Steps:
     """A bar over several kinds of work, of which one text may cost a thousand times what another does.
 
-    The time left is what each kind has still to do, times what it has cost so far.
+    The time left is what each kind has still to do, times what it has cost so far. Where standard error is no terminal,
+    lines say the same: at most one in `PAUSE` seconds, and one for each kind that is finished.
     """
 
     def __init__(self, kinds: Iterable[Hashable], texts: int, wanted: bool | None) -> None:
@@ -44,7 +49,11 @@ class Steps:
         self.spent: dict[Hashable, list[float]] = {}  # seconds and texts
         columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"))
         self._bar = _bar((*columns, TextColumn("{task.fields[left]}")), wanted)
-        self._task = self._bar.add_task("comparing", total=texts * len(self.left), left="")
+        self._total = texts * len(self.left)
+        self._task = self._bar.add_task("comparing", total=self._total, left="")
+        self._title = "comparing"
+        self._in_lines = wanted is None and not sys.stderr.isatty()
+        self._said = monotonic()  # when the last line was written
 
     def __enter__(self) -> Self:
         self._bar.start()
@@ -57,7 +66,9 @@ class Steps:
 
     def begin(self, title: str) -> None:
         """Say what is being done."""
+        self._title = title
         self._bar.update(self._task, description=title)
+        self._say()
 
     def done(self, kind: Hashable, texts: int, seconds: float | None) -> None:
         """So many texts of a kind are done; None seconds: they had been done before."""
@@ -66,6 +77,7 @@ class Steps:
             spent = self.spent.setdefault(kind, [0.0, 0])
             spent[0], spent[1] = spent[0] + seconds, spent[1] + texts
         self._bar.update(self._task, advance=texts, left=self._time_left())
+        self._say(finished=seconds is not None and not self.left[kind])
 
     def remaining(self) -> float | None:
         """Seconds, or None while nothing is known."""
@@ -78,3 +90,11 @@ class Steps:
     def _time_left(self) -> str:
         seconds = self.remaining()
         return "" if seconds is None else f"{timedelta(seconds=round(seconds))} left"
+
+    def _say(self, *, finished: bool = False) -> None:
+        if not self._in_lines or (not finished and monotonic() - self._said < PAUSE):
+            return
+        done = f"{self._total - sum(self.left.values())} of {self._total} explanations done"
+        title = f"{self._title} finished" if finished else self._title
+        print(", ".join(filter(None, [f"{title}: {done}", self._time_left()])), file=sys.stderr, flush=True)
+        self._said = monotonic()
