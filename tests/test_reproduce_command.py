@@ -113,6 +113,7 @@ def test_table_1_has_all_runs_with_the_numbers_of_their_data() -> None:
     for run in runs:
         assert run.config.sparsity == ver_table1.SETTINGS[run.data].sparsity
     assert {run.name for run in ver_table1.runs("fr", (1,), "vectors.txt")} == {"FR", "FR + VER"}
+    assert {run.name for run in ver_table1.runs("longer", (1,), "vectors.txt")} == {"RNP, longer", "VER, longer"}
 
 
 def eraser(folder: Path) -> None:
