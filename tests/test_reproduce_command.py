@@ -258,3 +258,11 @@ def test_figures_of_the_paper_are_read() -> None:
     assert known["sst2", "sst2", "REGEX", "scaled_attention", "sufficiency"] == pytest.approx(0.68 * 1.2)
     assert known["yelp", "imdb", "baseline", "integrated_gradients", "comprehensiveness"] == pytest.approx(0.24 * 1.2)
     assert len(known) == 9 * 12 * 2
+
+
+def test_products_are_exact_again_after_a_table() -> None:
+    before = torch.get_float32_matmul_precision()
+    with pytest.raises(KeyError), quick_products():
+        assert torch.get_float32_matmul_precision() == "high"
+        raise KeyError
+    assert torch.get_float32_matmul_precision() == before

@@ -7,14 +7,12 @@ matrices are rounded as TF32 does, which AREC, a thousand passes for each pair, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-import torch
 
 from rationales.data import Dataset, Example, load
 from rationales.errors import InputError
@@ -67,17 +65,6 @@ def _train(kind: Kind, options: Options, precision: Any) -> Path:
 def _pairs(data_dir: str | None) -> tuple[list[Example], Dataset]:
     """Training and dev pairs, read once for all parts of a table."""
     return training_pairs(data_dir), held_out("dev", data_dir)
-
-
-@contextmanager
-def quick_products() -> Iterator[None]:
-    """Products of float32 matrices in TF32 inside this block, where the device has it."""
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("high")
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(before)
 
 
 def test_set(name: str, options: Options) -> Dataset:

@@ -22,7 +22,8 @@ from rationales.explainers.induced import induced
 from rationales.explanation import Alignment, Explanation
 from rationales.metrics import metrics
 from rationales.models import Batch, CoAttentive, rounds
-from rationales.reproduce.arec_models import KINDS, PUBLISHED, directory, quick_products, sample, test_set, trained
+from rationales.reproduce.arec_models import KINDS, PUBLISHED, directory, sample, test_set, trained
+from rationales.reproduce.products import quick_products
 from rationales.reproduce.snli import held_out, training_pairs
 from rationales.reproduce.tables import Found, Options, Table, tables
 from rationales.results import Row

@@ -14,8 +14,9 @@ from rationales.data import Dataset, Example, gold_alignment, gold_selection
 from rationales.explainers import Arec
 from rationales.guidance import accuracy
 from rationales.metrics import metrics
-from rationales.reproduce.arec_models import KINDS, PUBLISHED, quick_products, sample, test_set, trained
+from rationales.reproduce.arec_models import KINDS, PUBLISHED, sample, test_set, trained
 from rationales.reproduce.arec_table1 import explained
+from rationales.reproduce.products import quick_products
 from rationales.reproduce.tables import Found, Options, Table, tables
 from rationales.results import Row
 
