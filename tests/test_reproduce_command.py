@@ -27,6 +27,7 @@ from rationales.reproduce import (
     ver_table1,
     ver_table3,
 )
+from rationales.reproduce.products import quick_products
 from rationales.reproduce.rationalizers import marked_share, rows_beside, scored, texts_to_test
 from rationales.train.rationalizers import rnp, train
 from tiny import network, tokenizer
@@ -261,8 +262,14 @@ def test_figures_of_the_paper_are_read() -> None:
 
 
 def test_products_are_exact_again_after_a_table() -> None:
-    before = torch.get_float32_matmul_precision()
-    with pytest.raises(KeyError), quick_products():
-        assert torch.get_float32_matmul_precision() == "high"
+    @quick_products()
+    def compute() -> None:
+        inside.append(torch.get_float32_matmul_precision())
         raise KeyError
+
+    inside: list[str] = []
+    before = torch.get_float32_matmul_precision()
+    with pytest.raises(KeyError):
+        compute()
+    assert inside == ["high"]
     assert torch.get_float32_matmul_precision() == before
