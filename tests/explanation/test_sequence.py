@@ -12,6 +12,7 @@ from samples import ids, random_explanations, simple
 
 from rationales.errors import FileFormatError
 from rationales.explanation import (
+    Alignment,
     Explanation,
     Explanations,
     Provenance,
@@ -97,7 +98,35 @@ def test_a_table_of_tokens() -> None:
     assert frame.loc[2, ["id", "method", "target", "label", "segment", "start", "end"]].tolist() == [
         *("0", "m", 1, "pos", 0, 3, 7),
     ]
+    assert frame["links"].isna().all()
+    assert frame["link_weights"].isna().all()
     assert list(Explanations().to_pandas().columns) == list(frame.columns)
+
+
+def test_a_table_of_links_names_their_other_ends(tmp_path: Path) -> None:
+    texts = ("so good", "fine by me")
+    first, second = ([token for token in word_tokens(texts) if token.segment == side] for side in (0, 1))
+    tokens = (Token("[CLS]", -1, 0, 0), *second, Token("[SEP]", -1, 0, 0), *first)  # positions 1 to 3, and 5 and 6
+    weights = [[1.0, 2.0, -3.0], [4.0, float("nan"), 6.0]]
+    keep = [[True, False, True], [True, False, False]]
+    Explanations(
+        Explanation("x", texts, tokens, Target(1, "pos"), body, Provenance("m"))
+        for body in (Alignment(weights, keep), Alignment(weights), Alignment(weights, np.zeros((2, 3))))
+    ).save(tmp_path / "links.parquet")
+    frame = Explanations.load(tmp_path / "links.parquet").to_pandas()
+    kept, weighed, none = (frame[start : start + 7] for start in (0, 7, 14))
+    assert kept["links"].tolist() == [[], [5, 6], [], [5], [], [1, 3], [1]]
+    assert kept["link_weights"].tolist() == [[], [1.0, 4.0], [], [-3.0], [], [1.0, -3.0], [4.0]]
+    assert kept["keep"].tolist() == [False, True, False, True, False, True, True]
+    assert weighed[["keep", "links", "link_weights"]].isna().all(axis=None)
+    assert none["links"].tolist() == [[]] * 7
+    assert not none["keep"].any()
+    rows = kept[kept["segment"] == 0].explode(["links", "link_weights"])
+    assert rows[["token", "links", "link_weights"]].values.tolist() == [
+        ["so", 1, 1.0],
+        ["so", 3, -3.0],
+        ["good", 1, 4.0],
+    ]
 
 
 # JSON Lines

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html.parser import HTMLParser
 
-VOID = {"meta", "link", "input", "br"}
+VOID = {"meta", "link", "input", "br", "wbr"}
 MARKS = {"p", "mark", "bdi", "span", "div", "table", "caption", "thead", "tbody", "tr", "th", "td", "ol", "li"}
 MARKS |= {"blockquote", "details", "summary", "svg", "path", "rect", "text", "tspan", "title"}
 """The elements of highlights."""

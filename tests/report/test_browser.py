@@ -5,6 +5,7 @@ Every page that these tests open must leave its console empty and make no reques
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from made_cases import METHODS, case, cases, explanation, pair_cases, short_case
 from outside import HOSTILE
 from playwright.sync_api import expect
 
-from rationales.comparison.types import Case
+from rationales.comparison.types import Case, Measure, Standing, Summary
 from rationales.report import to_html, write_page
 from rationales.report.safe import shown
 
@@ -47,6 +48,41 @@ def test_it_opens_in_either_theme_on_any_screen(opened, reviews_page, scheme, wi
     assert page.evaluate("document.documentElement.scrollWidth") == width  # nothing sticks out
     ground = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
     assert (ground == "rgb(18, 20, 24)") == (scheme == "dark")
+
+
+def six_metrics() -> Summary:
+    """The usual figures, and three metrics more with long names and negative intervals."""
+    usual = summary()
+    copies = {"normalised_comprehensiveness": "comprehensiveness", "normalised_sufficiency": "sufficiency"}
+    copies["largest_alignment_f1"] = "auroc"
+
+    def longer(standing: Standing) -> Standing:
+        found = {new: standing.figures[old] for new, old in copies.items() if old in standing.figures}
+        turned = {
+            name: replace(one, mean=-one.mean, low=-one.high, high=-one.low, undefined=1) for name, one in found.items()
+        }
+        return replace(standing, figures={**standing.figures, **turned})
+
+    return replace(
+        usual,
+        measures=(*usual.measures, *(Measure(name, "high", {}, ()) for name in copies)),
+        standings=tuple(map(longer, usual.standings)),
+    )
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_six_metrics_fit_on_a_screen_of_1000_and_nothing_is_lost(opened, tmp_path, scheme):
+    path = write_page(GIVEN[:1], tmp_path / "six.html", summaries=[six_metrics()])
+    for width in (1700, 1280, 1000, 720):
+        page = opened(path, color_scheme=scheme, viewport={"width": width, "height": 900})
+        box = page.get_by_role("group", name="Ranked methods")
+        assert box.evaluate("e => e.scrollWidth - e.clientWidth") == 0, width
+        cell = page.locator("table.ranking tbody td.number:nth-of-type(4)").first
+        assert cell.locator(".bounds").text_content() == "0.912 to 0.972"
+        assert cell.locator(".bounds").is_visible()
+        assert cell.locator(".interval").is_visible()
+    phone = opened(path, color_scheme=scheme, viewport={"width": 390, "height": 800})
+    assert phone.evaluate("document.documentElement.scrollWidth") == 390  # the table scrolls in its box
 
 
 def test_the_theme_can_be_chosen_and_is_remembered(opened, reviews_page):

@@ -139,9 +139,11 @@ def test_a_screen_reader_is_told_the_links(opened, tmp_path):
     page = opened(write_page([linked("two dogs", "they sleep")], tmp_path / "page.html"))
     label = page.locator("svg.pair").first.get_attribute("aria-label")
     assert label.replace("\u2068", "").replace("\u2069", "") == (
-        "2 of 4 links kept, in 2 pairs of phrases. two – they +1; dogs – sleep +1"
+        "First text: two dogs. Second text: they sleep. 2 of 4 links kept, in 2 pairs of phrases. "
+        "Linked: “two” with “they”, +1; “dogs” with “sleep”, +1."
     )
-    assert page.get_by_role("group", name="2 of 4 links kept").count() == 1
+    assert page.get_by_role("img", name="2 of 4 links kept").count() == 1
+    assert page.get_by_role("img", name="First text:").count() == 2
 
 
 def test_hostile_texts_are_shown_and_do_not_run(opened, tmp_path):

@@ -56,7 +56,7 @@ def test_a_notebook_shows_the_first_few_and_their_number():
 
 def test_the_style_reaches_nothing_outside():
     for html in (explanation("soup").to_html(), summary_html(summary())):
-        style = re.sub(r"/\*.*?\*/|@media[^{]*\{", "", parsed(html).one("style").text)
+        style = re.sub(r"/\*.*?\*/|@(?:media|container)[^{]*\{", "", parsed(html).one("style").text)
         selectors = [selector.strip() for selector in re.findall(r"([^{}]+)\{", style)]
         assert len(selectors) > 30
         for selector in selectors:

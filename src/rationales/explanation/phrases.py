@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import TypeAlias
 
 import numpy as np
 
 from rationales.errors import InputError
 from rationales.explanation.types import Alignment, BoolArray, Explanation, Token
-from rationales.explanation.views import word_tokens
+from rationales.explanation.views import pooled_links, word_tokens
 
 Span: TypeAlias = tuple[int, int]
 """From the first to behind the last."""
@@ -46,16 +47,13 @@ def linked_words(explanation: Explanation) -> Explanation:
     given = _alignment(explanation)
     if explanation.tokens == word_tokens(explanation.texts):
         return explanation
-    words = explanation.words()
-    keep = _alignment(words).keep
-    if given.keep is None or keep is None:
-        return words
-    total, count = (
-        _alignment(explanation.with_body(Alignment(np.where(given.keep, values, 0.0))).words()).weights
-        for values in (given.weights, 1.0)
-    )
+    if given.keep is None:
+        return explanation.words()
+    weights = pooled_links(explanation, given.weights)
+    total, count = (pooled_links(explanation, np.where(given.keep, values, 0.0)) for values in (given.weights, 1.0))
     with np.errstate(all="ignore"):  # infinities may meet
-        return words.with_body(Alignment(np.where(keep, total / count, _alignment(words).weights), keep))
+        body = Alignment(np.where(count > 0, total / count, weights), count > 0)
+    return replace(explanation, tokens=word_tokens(explanation.texts), body=body)
 
 
 def _alignment(explanation: Explanation) -> Alignment:
@@ -84,7 +82,8 @@ def phrase_pairs(explanation: Explanation) -> list[PhrasePair]:
 def strongest_links(explanation: Explanation, most: int) -> list[PhrasePair]:
     """The pairs of words with the largest weights in either direction, strongest first; no weight of 0 or NaN."""
     words = linked_words(explanation)
-    sizes = np.nan_to_num(np.abs(_alignment(words).weights), nan=0.0, posinf=np.inf)
+    weights = _alignment(words).weights
+    sizes = np.where(np.isnan(weights), 0.0, np.abs(weights))
     order = np.argsort(-sizes, axis=None, kind="stable")[:most].tolist()
     places = [divmod(place, sizes.shape[1]) for place in order if sizes.flat[place] > 0]
     return _pairs(words, [((row, row + 1), (column, column + 1)) for row, column in places])
@@ -93,10 +92,13 @@ def strongest_links(explanation: Explanation, most: int) -> list[PhrasePair]:
 def _pairs(words: Explanation, found: Iterable[Rectangle]) -> list[PhrasePair]:
     first, second = sides(words)
     weights = _alignment(words).weights
+    cells = weights.tolist()
     pairs = []
     for rows, columns in found:
-        with np.errstate(all="ignore"):
-            weight = float(weights[slice(*rows), slice(*columns)].mean())
+        weight = cells[rows[0]][columns[0]]
+        if rows[1] - rows[0] > 1 or columns[1] - columns[0] > 1:
+            with np.errstate(all="ignore"):
+                weight = float(weights[slice(*rows), slice(*columns)].mean())
         pairs.append(PhrasePair(rows, columns, _characters(first, rows), _characters(second, columns), weight))
     return pairs
 
@@ -113,12 +115,17 @@ def rectangles(keep: BoolArray) -> list[Rectangle]:
     >>> rectangles(np.array([[1, 0], [1, 1]], dtype=bool))
     [((0, 2), (0, 1)), ((1, 2), (0, 2))]
     """
-    open_cells = keep.copy()
+    open_cells = [sum([1 << column for column, kept in enumerate(row) if kept]) for row in keep.tolist()]  # as bits
+
+    def bits(columns: Span) -> int:
+        return (1 << columns[1]) - (1 << columns[0])
 
     def gain(one: Rectangle) -> int:
-        return int(open_cells[slice(*one[0]), slice(*one[1])].sum())
+        rows, columns = one
+        inside = bits(columns)
+        return sum([(row & inside).bit_count() for row in open_cells[slice(*rows)]])
 
-    queue = [(-gain(one), one) for one in _largest(keep)]
+    queue = [((rows[0] - rows[1]) * (columns[1] - columns[0]), (rows, columns)) for rows, columns in _largest(keep)]
     heapq.heapify(queue)
     chosen: list[Rectangle] = []
     while queue:  # what a rectangle covers alone only shrinks, so the first that is up to date is the best
@@ -126,7 +133,8 @@ def rectangles(keep: BoolArray) -> list[Rectangle]:
         now = gain(one)
         if now == -promised:
             chosen.append(one)
-            open_cells[slice(*one[0]), slice(*one[1])] = False
+            for row in range(*one[0]):
+                open_cells[row] &= ~bits(one[1])
         elif now:
             heapq.heappush(queue, (-now, one))
     return sorted(chosen)
@@ -139,12 +147,13 @@ def _largest(keep: BoolArray) -> Iterator[Rectangle]:
     also grow downwards is left to the rows below.
     """
     rows, columns = keep.shape
-    heights = np.zeros(columns, dtype=np.int64)
+    cells = [*keep.tolist(), [False] * columns]
+    heights = [0] * columns
     for row in range(rows):
-        heights = np.where(keep[row], heights + 1, 0)
-        below = np.concatenate([[0], np.cumsum(keep[row + 1])]) if row + 1 < rows else np.zeros(columns + 1)
+        heights = [height + 1 if kept else 0 for height, kept in zip(heights, cells[row], strict=True)]
+        below = [0, *accumulate(cells[row + 1])]
         rising: list[tuple[int, int]] = []  # (from which column on, the height it has been)
-        for column, height in enumerate([*heights.tolist(), 0]):
+        for column, height in enumerate([*heights, 0]):
             start = column
             while rising and rising[-1][1] > height:
                 start, high = rising.pop()

@@ -82,7 +82,12 @@ class Explanations(Sequence[Explanation]):
         write_jsonl(self, path)
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row per token; `score`, `standard_error` and `keep` are missing where the kind of body has none."""
+        """One row per token; `score`, `standard_error`, `keep` and `links` are missing where the kind of body has none.
+
+        Of an alignment that keeps links, `links` lists the positions of the tokens that a token is linked to, in the
+        other text, and `link_weights` how strongly; `keep` tells whether there are any. So `explode` of both columns
+        gives a row per link.
+        """
         pandas = require("pandas", extra="pandas", purpose="a table of tokens")
         rows = [row for explanation in self for row in _token_rows(explanation)]
         frame = pandas.DataFrame(rows, columns=_COLUMNS)
@@ -258,16 +263,36 @@ def _body_from_json(row: dict[str, Any]) -> Body:
 
 _COLUMNS = (
     *("id", "kind", "method", "target", "label", "position", "token", "segment", "start", "end"),
-    *("score", "standard_error", "keep"),
+    *("score", "standard_error", "keep", "links", "link_weights"),
 )
 
 
 def _token_rows(explanation: Explanation) -> Iterator[tuple[Any, ...]]:
     body, target = explanation.body, explanation.target
-    absent = [None] * len(explanation.tokens)
-    scores = body.values.tolist() if isinstance(body, Scores) else absent
-    error = body.standard_error.tolist() if isinstance(body, Scores) and body.standard_error is not None else absent
-    keep = body.keep.tolist() if isinstance(body, Selection) else absent
+    absent: list[Any] = [None] * len(explanation.tokens)
+    scores = errors = keep = links = strengths = absent
+    match body:
+        case Scores(values, error):
+            scores = values.tolist()
+            errors = errors if error is None else error.tolist()
+        case Selection(kept):
+            keep = kept.tolist()
+        case Alignment(weights, kept) if kept is not None:
+            links, strengths = _token_links(explanation.tokens, weights, kept)
+            keep = list(map(bool, links))
     whole = (explanation.id, type(body).__name__.lower(), explanation.provenance.method, target.index, target.label)
-    for position, (token, *values) in enumerate(zip(explanation.tokens, scores, error, keep, strict=True)):
-        yield (*whole, position, token.text, token.segment, token.start, token.end, *values)
+    columns = zip(explanation.tokens, scores, errors, keep, links, strengths, strict=True)
+    for position, (token, *rest) in enumerate(columns):
+        yield (*whole, position, token.text, token.segment, token.start, token.end, *rest)
+
+
+def _token_links(tokens: Sequence[Token], weights: NDArray[Any], keep: NDArray[Any]) -> tuple[list[Any], list[Any]]:
+    """For each token the positions of those that kept links [T0, T1] lead to, and the weights of these links."""
+    places: list[list[Any]] = [[] for _ in tokens]
+    strengths: list[list[Any]] = [[] for _ in tokens]
+    first, second = ([place for place, token in enumerate(tokens) if token.segment == side] for side in (0, 1))
+    for row, column in np.argwhere(keep).tolist():
+        for one, other in ((first[row], second[column]), (second[column], first[row])):
+            places[one].append(other)
+            strengths[one].append(float(weights[row, column]))
+    return places, strengths

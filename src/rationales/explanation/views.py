@@ -12,6 +12,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -49,6 +50,11 @@ def word_spans(text: str) -> list[tuple[int, int]]:
 
 def word_tokens(texts: Sequence[str]) -> tuple[Token, ...]:
     """The words of some texts as tokens."""
+    return _word_tokens(tuple(texts))
+
+
+@lru_cache(maxsize=2)  # they are asked for several times while an example is looked at
+def _word_tokens(texts: tuple[str, ...]) -> tuple[Token, ...]:
     return tuple(
         Token(text[start:end], segment, start, end)
         for segment, text in enumerate(texts)
@@ -123,18 +129,21 @@ def words(explanation: Explanation, pool: Pool = "sum") -> Explanation:
     if pool not in ("sum", "mean", "max"):
         raise InputError(f"pool must be sum, mean or max, got {pool!r}")
     groups = word_tokens(explanation.texts)
-    overlaps = _overlaps(explanation.tokens, groups)
+    body: Body
     match explanation.body:
         case Scores(values=values):
-            return replace(explanation, tokens=groups, body=Scores(_pooled(values, overlaps, len(groups), pool)))
+            body = Scores(_pooled(values, _overlaps(explanation.tokens, groups), len(groups), pool))
         case Selection(keep=keep):
+            tokens, words = _overlaps(explanation.tokens, groups)
             selected = np.zeros(len(groups), dtype=np.bool_)
-            selected[overlaps[1][keep[overlaps[0]]]] = True
-            return replace(explanation, tokens=groups, body=Selection(selected))
-        case Alignment() as body:
-            return replace(explanation, tokens=groups, body=_aligned_words(explanation, body, groups, pool))
+            selected[words[keep[tokens]]] = True
+            body = Selection(selected)
+        case Alignment(weights=weights, keep=kept):
+            linked = None if kept is None else _kept_pairs(explanation, kept)
+            body = Alignment(pooled_links(explanation, weights, pool), linked)
         case body:
-            return replace(explanation, tokens=groups, body=body)
+            pass
+    return replace(explanation, tokens=groups, body=body)
 
 
 def _pooled(values: FloatArray, overlaps: Overlaps, size: int, pool: Pool) -> FloatArray:
@@ -154,18 +163,32 @@ def _pooled(values: FloatArray, overlaps: Overlaps, size: int, pool: Pool) -> Fl
     return total / np.maximum(pieces, 1) if pool == "mean" else total
 
 
-def _aligned_words(explanation: Explanation, body: Alignment, groups: tuple[Token, ...], pool: Pool) -> Alignment:
-    sides = [
-        ([t for t in explanation.tokens if t.segment == side], [g for g in groups if g.segment == side])
-        for side in (0, 1)
-    ]
-    rows, columns = (_overlaps(tokens, words) for tokens, words in sides)
-    sizes = [len(words) for _, words in sides]
-    weights = _pooled(_pooled(body.weights, rows, sizes[0], pool).T, columns, sizes[1], pool).T
-    if body.keep is None:
-        return Alignment(weights)
-    pieces = _taken(body.keep.astype(np.float64), rows[::-1], sizes[0])
-    return Alignment(weights, _taken(pieces.T, columns[::-1], sizes[1]).T > 0)
+@lru_cache(maxsize=4)
+def _sides(texts: tuple[str, ...], tokens: tuple[Token, ...]) -> tuple[tuple[Overlaps, int], tuple[Overlaps, int]]:
+    """Of the first and of the second text, which tokens overlap which words, and how many words there are.
+
+    What several methods say of a pair comes one after another, and this is most of the work of looking at its words.
+    """
+    groups = word_tokens(texts)
+
+    def side(segment: int) -> tuple[Overlaps, int]:
+        own = [group for group in groups if group.segment == segment]
+        return _overlaps([token for token in tokens if token.segment == segment], own), len(own)
+
+    return side(0), side(1)
+
+
+def pooled_links(explanation: Explanation, values: FloatArray, pool: Pool = "sum") -> FloatArray:
+    """A value for each link of an alignment [T0, T1] → for each pair of words, pooled from its pieces."""
+    (rows, first), (columns, second) = _sides(explanation.texts, explanation.tokens)
+    return _pooled(_pooled(values, rows, first, pool).T, columns, second, pool).T
+
+
+def _kept_pairs(explanation: Explanation, keep: BoolArray) -> BoolArray:
+    """The pairs of words of which a link is kept, from the kept links [T0, T1]."""
+    (rows, first), (columns, second) = _sides(explanation.texts, explanation.tokens)
+    pieces = _taken(keep.astype(np.float64), rows[::-1], first)
+    return _taken(pieces.T, columns[::-1], second).T > 0
 
 
 def linked(explanation: Explanation) -> Explanation:

@@ -12,6 +12,7 @@ import json
 import math
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -95,11 +96,13 @@ class Drawn:
         return self._names[kind].setdefault(name, len(self._names[kind]))
 
     def chunks(self) -> Iterator[str]:
-        """The cases, packed; to be gone through once."""
+        """The cases, packed; to be gone through once. While one chunk is deflated the next is drawn."""
         batch = self.first
-        while batch:
-            yield packed(SEPARATOR.join(batch))
-            batch = self._batch()
+        with ThreadPoolExecutor(1) as packer:
+            while batch:
+                chunk = packer.submit(packed, SEPARATOR.join(batch))
+                batch = self._batch()
+                yield chunk.result()
 
     def index(self) -> str:
         """What the filters need, packed; complete once the chunks are through."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 
 def number(value: float, digits: int = 3) -> str:
@@ -11,10 +12,8 @@ def number(value: float, digits: int = 3) -> str:
     >>> number(0.123456), number(-2), number(1234.5), number(1.5e-7), number(float("nan"))
     ('0.123', '−2', '1,234', '1.5e−7', '–')
     """
-    if math.isnan(value):
-        return "–"
-    if math.isinf(value):
-        return "∞" if value > 0 else "−∞"
+    if not math.isfinite(value):
+        return "–" if math.isnan(value) else "∞" if value > 0 else "−∞"
     text = f"{value:.{digits}g}"
     if "e" in text:
         mantissa, exponent = text.split("e")
@@ -22,6 +21,16 @@ def number(value: float, digits: int = 3) -> str:
     elif abs(value) >= 1000:
         text = f"{value:,.0f}"
     return text.replace("-", "−")
+
+
+def numbers(values: Sequence[float]) -> list[str]:
+    """What `number` makes of each; faster, since matrices have many.
+
+    >>> numbers([0.123456, -2, 1.5e-7, float("nan")])
+    ['0.123', '−2', '1.5e−7', '–']
+    """
+    texts = ("%.3g " * len(values) % tuple(values)).replace("-", "−").split()
+    return [number(value) if "e" in text or "n" in text else text for value, text in zip(values, texts, strict=True)]
 
 
 def signed(value: float, digits: int = 3) -> str:

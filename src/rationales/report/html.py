@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from rationales.explanation import Alignment, Explanation, Scores, Selection, Sentence, Token
 from rationales.explanation.types import FloatArray
-from rationales.explanation.views import kept_spans
+from rationales.explanation.views import kept_spans, token_scores, word_spans
 from rationales.report import matrix, two_lines
 from rationales.report.figures import counted, number, signed
 from rationales.report.links import Links, links_of
@@ -46,19 +46,21 @@ def highlights(explanation: Explanation, room: int = ROOM) -> Markup:
 
     Pictures of links are at most `room` pixels wide; a narrower place shrinks them.
     """
-    with np.errstate(all="ignore"):  # scores may be infinite, and infinities may meet
-        words = explanation.words()
-    match words.body:
-        case Scores(values=values):
-            return Markup(_spoken(_directions(words.tokens, values)) + _texts(words, _scored(words.tokens, values)))
+    texts = explanation.texts
+    match explanation.body:
+        case Scores():
+            with np.errstate(all="ignore"):  # scores may be infinite, and infinities may meet
+                words = explanation.words()
+            values = token_scores(words)
+            return Markup(_spoken(_directions(words.tokens, values)) + _texts(texts, _scored(words.tokens, values)))
         case Selection():
             spans = kept_spans(explanation)
-            kept = [words.texts[segment][start:end] for segment, start, end in spans]
-            return Markup(_spoken(_named("Marked", kept)) + _texts(words, _kept(spans)))
+            kept = [texts[segment][start:end] for segment, start, end in spans]
+            return Markup(_spoken(_named("Marked", kept)) + _texts(texts, _kept(spans)))
         case Alignment():
-            return Markup(_aligned(words, links_of(explanation), room))
+            return Markup(_aligned(links_of(explanation), room))
         case Sentence() as body:
-            return Markup(_texts(words, {})) + _sentence(body, words.target.index)
+            return Markup(_texts(texts, {})) + _sentence(body, explanation.target.index)
 
 
 # What is marked, by the number of the text
@@ -107,23 +109,23 @@ def _named(what: str, words: Sequence[str]) -> str:
 # What is seen
 
 
-def _texts(words: Explanation, marks: Marks) -> str:
+def _texts(texts: Sequence[str], marks: Marks) -> str:
     paragraphs = []
-    for segment, text in enumerate(words.texts):
+    for segment, text in enumerate(texts):
         window = (
             ' class="text long" tabindex="0" role="group" aria-label="Text"' if len(text) > LONG else ' class="text"'
         )
-        drawn = _text(text, marks.get(segment, []), *_end(words, segment))
+        drawn = _text(text, marks.get(segment, []), *_end(text))
         paragraphs.append(f'<p dir="auto"{window}>{drawn}</p>')
     return "".join(paragraphs)
 
 
-def _end(words: Explanation, segment: int) -> tuple[int, int]:
+def _end(text: str) -> tuple[int, int]:
     """Where the drawn part of a text ends, and how many words come behind it."""
-    ends = [token.end for token in words.tokens if token.segment == segment]
-    if len(ends) <= MOST_WORDS:
-        return len(words.texts[segment]), 0
-    return ends[MOST_WORDS - 1], len(ends) - MOST_WORDS
+    spans = word_spans(text)
+    if len(spans) <= MOST_WORDS:
+        return len(text), 0
+    return spans[MOST_WORDS - 1][1], len(spans) - MOST_WORDS
 
 
 def _text(text: str, marks: Sequence[Mark], end: int, left_out: int) -> str:
@@ -148,9 +150,9 @@ def _pieces(text: str, marks: Iterable[Mark], end: int) -> Iterator[str]:
 # Links between two texts
 
 
-def _aligned(words: Explanation, links: Links, room: int) -> str:
+def _aligned(links: Links, room: int) -> str:
     """Two lines, how good they are, and a matrix; a list of the strongest where either would be too large to read."""
-    drawn = two_lines.picture(links, room) if two_lines.fits(links) else _texts(words, _linked(links))
+    drawn = two_lines.picture(links, room) if two_lines.fits(links) else _texts(links.texts, _linked(links))
     beneath = "".join([f'<p class="aside">{escaped(line)}</p>' for line in links.beneath])
     return drawn + beneath + (matrix.folded(links, room) if matrix.fits(links) else _listed(links))
 
@@ -158,21 +160,21 @@ def _aligned(words: Explanation, links: Links, room: int) -> str:
 def _linked(links: Links) -> Marks:
     """Where links end in the texts: of links that meet or overlap, the stronger one is marked."""
     marks: Marks = {}
-    for pair, share in zip(links.pairs, links.strengths(), strict=True):
+    for pair, (*_, figure), share in zip(links.pairs, links.said, links.strengths(), strict=True):
         for segment, (start, end) in enumerate((pair.first, pair.second)):
             own = marks.setdefault(segment, [])
             if all(end <= mark.start or mark.end <= start for mark in own):
-                own.append(Mark(start, end, links.style(share), links.figure(pair.weight)))
+                own.append(Mark(start, end, links.style(share), figure))
     return {segment: sorted(own) for segment, own in marks.items()}
 
 
 def _listed(links: Links) -> str:
     """The links that are drawn, strongest first."""
     items = []
-    for pair, share in zip(links.pairs, links.strengths(), strict=True):
-        first, second = map(escaped, links.said(pair))
+    for said, share in zip(links.said, links.strengths(), strict=True):
+        first, second, figure = map(escaped, said)
         link = f'<mark class="{links.style(share)}"><bdi>{first}</bdi> – <bdi>{second}</bdi></mark>'
-        items.append(f'<li>{link} <span class="aside">{links.figure(pair.weight)}</span></li>')
+        items.append(f'<li>{link} <span class="aside">{figure}</span></li>')
     return f'<ol class="strongest">{"".join(items)}</ol>' if items else ""
 
 

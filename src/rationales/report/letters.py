@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping
+from functools import lru_cache
 
 _WIDTHS: Mapping[str, int] = {
     letter: width
@@ -36,6 +37,7 @@ _OTHER, _FULL, _PICTURE = 680, 1000, 1300
 """Letters of other scripts, those as wide as high, and emoji."""
 
 
+@lru_cache(maxsize=4096)  # words and numbers come again and again
 def width(text: str) -> float:
     """About how wide a text is, as a multiple of the size of its font. Accents and joiners take no room.
 

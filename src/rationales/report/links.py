@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from rationales.explanation import Alignment, Explanation, Token
 from rationales.explanation.phrases import PhrasePair, linked_words, phrase_pairs, sides, strongest_links
 from rationales.explanation.types import BoolArray, FloatArray
-from rationales.report.figures import counted, number, signed
+from rationales.report.figures import counted, number, numbers
 from rationales.report.strength import level, shares
 
 STRONGEST = 8
@@ -35,8 +36,8 @@ class Links:
     """
 
     texts: tuple[str, ...]
-    left: Sequence[Token]
-    right: Sequence[Token]
+    left: tuple[Token, ...]
+    right: tuple[Token, ...]
     weights: FloatArray
     keep: BoolArray | None
     shares: FloatArray
@@ -51,17 +52,18 @@ class Links:
         """The lines below a picture."""
         return [line for line in (self.about, *self.notes) if line]
 
-    def said(self, pair: PhrasePair) -> tuple[str, str]:
-        """Both phrases."""
-        return self.texts[0][slice(*pair.first)], self.texts[1][slice(*pair.second)]
+    @cached_property
+    def said(self) -> list[tuple[str, str, str]]:
+        """Of each pair both phrases and the weight."""
+        figures = self.figures([pair.weight for pair in self.pairs])
+        phrases = [(self.texts[0][slice(*pair.first)], self.texts[1][slice(*pair.second)]) for pair in self.pairs]
+        return [(*both, figure) for both, figure in zip(phrases, figures, strict=True)]
 
     def strengths(self) -> list[float]:
         """The weight of each pair as a share of the largest, in [-1, 1]."""
-        weights = np.array([pair.weight for pair in self.pairs])
-        largest = np.abs(weights[np.isfinite(weights)]).max(initial=0.0) or 1.0
-        with np.errstate(all="ignore"):
-            found: list[float] = np.nan_to_num(np.clip(weights / largest, -1, 1)).tolist()
-        return found
+        weights = [0.0 if math.isnan(pair.weight) else pair.weight for pair in self.pairs]
+        largest = max([abs(weight) for weight in weights if math.isfinite(weight)], default=0.0) or 1.0
+        return [max(-1.0, min(1.0, weight / largest)) for weight in weights]
 
     def style(self, share: float) -> str:
         """The class of a link."""
@@ -71,9 +73,12 @@ class Links:
         """Whether a link is shown as one that speaks against the label; what is kept is not, whatever its weight."""
         return self.keep is None and share < 0
 
-    def figure(self, weight: float) -> str:
-        """A weight, with a plus only where others have a minus."""
-        return signed(weight) if self.directed else number(weight)
+    def figures(self, weights: Sequence[float]) -> list[str]:
+        """Weights as text, with a plus only where others have a minus."""
+        said = numbers(weights)
+        if not self.directed:
+            return said
+        return [f"+{one}" if weight > 0 else one for weight, one in zip(weights, said, strict=True)]
 
 
 def has_signs(links: Alignment) -> bool:
@@ -89,7 +94,7 @@ def links_of(explanation: Explanation) -> Links:
     assert isinstance(given, Alignment)
     assert isinstance(body, Alignment)
     found = shares(body.weights if body.keep is None else np.where(body.keep, body.weights, 0.0))
-    phrases = [] if body.keep is None else sorted(phrase_pairs(words), key=lambda one: -abs(np.nan_to_num(one.weight)))
+    phrases = [] if body.keep is None else sorted(phrase_pairs(words), key=_size, reverse=True)
     joined = given.weights.shape != body.weights.shape
     if given.keep is None or body.keep is None:
         pairs, about = _weighed(words, found, joined)
@@ -97,10 +102,11 @@ def links_of(explanation: Explanation) -> Links:
         pairs, about = [], _all_kept(given.keep, explanation.checks)
     else:
         pairs, about = _kept(phrases, body.keep, joined)
+    left, right = map(tuple, sides(words))
     return Links(
         texts=words.texts,
-        left=sides(words)[0],
-        right=sides(words)[1],
+        left=left,
+        right=right,
         weights=body.weights,
         keep=body.keep,
         shares=found,
@@ -110,6 +116,10 @@ def links_of(explanation: Explanation) -> Links:
         about=about,
         notes=_notes(given.keep, explanation.checks),
     )
+
+
+def _size(pair: PhrasePair) -> float:
+    return 0.0 if math.isnan(pair.weight) else abs(pair.weight)
 
 
 def _weighed(words: Explanation, found: FloatArray, joined: bool) -> tuple[list[PhrasePair], str]:
@@ -169,9 +179,18 @@ def _alone(some: bool, checks: Mapping[str, float]) -> str:
 
 
 def spoken(links: Links) -> str:
-    """The links in words, for screen readers; each phrase is isolated, so that its direction stays its own."""
-    said = "; ".join(titled(*links.said(pair), links.figure(pair.weight)) for pair in links.pairs)
-    return f"{links.about} {said}".strip()
+    """Both texts and the links in words, for screen readers, to which a picture is nothing else.
+
+    Each phrase is isolated, so that its direction stays its own.
+    """
+    texts = [
+        f"{which} text: \u2068{text.strip()}\u2069."
+        for which, text in zip(("First", "Second"), links.texts, strict=False)
+    ]
+    said = "; ".join(
+        [f"“\u2068{first}\u2069” with “\u2068{second}\u2069”, {figure}" for first, second, figure in links.said]
+    )
+    return " ".join(filter(None, (*texts, links.about, f"Linked: {said}." if said else "")))
 
 
 def titled(first: str, second: str, figure: str) -> str:

@@ -7,13 +7,14 @@ numbers, or signs where there is no room for numbers, tell the direction, if the
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
-import numpy as np
-
+from rationales.explanation import Token
 from rationales.report.figures import number
 from rationales.report.letters import width
-from rationales.report.links import Links, titled
+from rationales.report.links import KEPT, Links, titled
 from rationales.report.safe import escaped
+from rationales.report.strength import level
 
 MOST_WORDS, MOST_CELLS = 60, 1500
 """Of a text, and of a matrix that can still be read."""
@@ -23,6 +24,8 @@ TIGHT = 14
 """Columns from which on even signs have little room."""
 SIDES = ("n", "s", "w", "e")
 """Top, bottom, left and right of a cell, as on a map."""
+FRAMES = ["".join([f" {side}" for place, side in enumerate(SIDES) if found >> place & 1]) for found in range(16)]
+"""The classes of a frame, by the sides that it has, one bit for each."""
 
 
 def fits(links: Links) -> bool:
@@ -33,16 +36,14 @@ def fits(links: Links) -> bool:
 
 def table(links: Links, room: int) -> str:
     """The matrix, with numbers if `room` pixels are wide enough, in a box that scrolls if its place is not."""
-    numbers, frames = _numbers(links), _frames(links)
-    left, right = ([escaped(word.text) for word in side] for side in (links.left, links.right))
-    heads = "".join([f'<th scope="col"><span class="turned" dir="auto">{word}</span></th>' for word in right])
+    heads, labels, titles = _words(links.left, links.right)
+    shown = (links.shares != 0 if links.keep is None else links.keep).tolist()
+    numbers, styles = _numbers(links, shown), _styles(links, shown)
+    weights = map(links.figures, links.weights.tolist())
     rows = []
-    for row, word in enumerate(left):
-        figures = map(links.figure, links.weights[row].tolist())
-        titles = [titled(word, other, figure) for other, figure in zip(right, figures, strict=True)]
-        styles = map(links.style, links.shares[row].tolist())
-        cells = "".join(map(_cell, titles, numbers[row], styles, frames[row]))
-        rows.append(f'<tr><th scope="row" dir="auto">{word}</th>{cells}</tr>')
+    for label, *row in zip(labels, styles, titles, weights, numbers, strict=True):
+        cells = [f'<td{how} title="{words}{weight}">{said}</td>' for how, words, weight, said in zip(*row, strict=True)]
+        rows.append(f"<tr>{label}{''.join(cells)}</tr>")
     style = "links" if _wide(links, numbers) <= room else "links dense"
     if style != "links":
         style += " tight" if len(links.right) > TIGHT else ""
@@ -54,18 +55,22 @@ def table(links: Links, room: int) -> str:
     )
 
 
-def _cell(title: str, said: str, style: str, frame: str) -> str:
-    if not said:
-        return f'<td title="{title}"></td>'
-    return f'<td class="{f"{style} {frame}".strip()}" title="{title}">{said}</td>'
+@lru_cache(maxsize=4)  # each method of a pair has the same words
+def _words(left: tuple[Token, ...], right: tuple[Token, ...]) -> tuple[str, list[str], list[list[str]]]:
+    """The heads of the columns, those of the rows, and for each cell its words as its title has them."""
+    rows, columns = ([escaped(word.text) for word in side] for side in (left, right))
+    return (
+        "".join([f'<th scope="col"><span class="turned" dir="auto">{word}</span></th>' for word in columns]),
+        [f'<th scope="row" dir="auto">{word}</th>' for word in rows],
+        [[titled(word, other, "") for other in columns] for word in rows],
+    )
 
 
-def _numbers(links: Links) -> list[list[str]]:
+def _numbers(links: Links, shown: Sequence[Sequence[bool]]) -> list[list[str]]:
     """What is kept or stands out, in as few digits as tell it from its neighbours."""
-    shown = links.shares != 0 if links.keep is None else links.keep
     return [
         [number(weight, 2 if abs(weight) >= 0.1 else 1) if here else "" for weight, here in zip(*row, strict=True)]
-        for row in zip(links.weights.tolist(), shown.tolist(), strict=True)
+        for row in zip(links.weights.tolist(), shown, strict=True)
     ]
 
 
@@ -81,15 +86,26 @@ def folded(links: Links, room: int) -> str:
     return f'<details class="matrix"><summary>Matrix</summary>{table(links, room)}</details>'
 
 
+def _styles(links: Links, shown: Sequence[Sequence[bool]]) -> list[list[str]]:
+    """For each cell that shows something its class, as an attribute: its strength, or the frames of phrases."""
+    if links.keep is not None:
+        return [
+            [f' class="{KEPT}{frame}"' if here else "" for frame, here in zip(*row, strict=True)]
+            for row in zip(_frames(links), shown, strict=True)
+        ]
+    return [[f' class="{level(share)}"' if share else "" for share in row] for row in links.shares.tolist()]
+
+
 def _frames(links: Links) -> list[list[str]]:
     """For each cell the sides on which it has the frame of a phrase."""
-    marked = {side: np.zeros(links.weights.shape, dtype=np.bool_) for side in SIDES}
-    for pair in links.phrases:
-        (top, bottom), (left, right) = pair.rows, pair.columns
-        marked["n"][top, left:right] = marked["s"][bottom - 1, left:right] = True
-        marked["w"][top:bottom, left] = marked["e"][top:bottom, right - 1] = True
     rows, columns = links.weights.shape
-    found = [[""] * columns for _ in range(rows)]
-    for row, column in np.argwhere(np.any(list(marked.values()), axis=0)).tolist():
-        found[row][column] = " ".join([side for side in SIDES if marked[side][row, column]])
-    return found
+    sides = [[0] * columns for _ in range(rows)]
+    top, bottom, left, right = (1 << place for place in range(len(SIDES)))
+    for pair in links.phrases:
+        for column in range(*pair.columns):
+            sides[pair.rows[0]][column] |= top
+            sides[pair.rows[1] - 1][column] |= bottom
+        for row in range(*pair.rows):
+            sides[row][pair.columns[0]] |= left
+            sides[row][pair.columns[1] - 1] |= right
+    return [[FRAMES[found] for found in row] for row in sides]

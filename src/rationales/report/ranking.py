@@ -12,6 +12,7 @@ from markupsafe import Markup
 from rationales.comparison.types import FLOORS, Agreement, Figure, Measure, Standing
 from rationales.report import charts, svg
 from rationales.report.figures import counted, fixed, number
+from rationales.report.safe import escaped
 from rationales.report.strength import level
 from rationales.report.svg import Look
 
@@ -23,7 +24,7 @@ class Cell:
     """One figure: as text, as a number to sort by, as a picture, and how it compares with random."""
 
     mean: str
-    interval: str
+    interval: Markup
     value: float
     verdict: str
     sign: str
@@ -37,6 +38,7 @@ class Row:
     """One method of the ranked table; `place` is what is shown as its rank."""
 
     standing: Standing
+    name: Markup
     place: str
     options: str
     sample: Markup
@@ -53,6 +55,7 @@ class Column:
     """One metric of the ranked table, and what random reaches in it."""
 
     measure: Measure
+    name: Markup
     options: str
     floor: str
     ranks: bool
@@ -65,6 +68,7 @@ def columns(measures: Sequence[Measure], standings: Sequence[Standing], ranked_b
     return [
         Column(
             measure,
+            breakable(measure.name),
             _options(measure.options),
             fixed(floor.mean) if (floor := floors.get(measure.name, NO_FIGURE)).count else "",
             measure.name == ranked_by,
@@ -81,6 +85,7 @@ def rows(heads: Sequence[Column], standings: Sequence[Standing], looks: Mapping[
         look = looks[standing.method]
         yield Row(
             standing,
+            breakable(standing.method),
             "–" if standing.failure else str(standing.rank),
             _options(standing.params),
             charts.sample(look),
@@ -107,7 +112,7 @@ def _cell(figure: Figure, floor: Figure, span: tuple[float, float], look: Look, 
     total = figure.count + figure.undefined
     return Cell(
         fixed(figure.mean),
-        f"{fixed(figure.low)} to {fixed(figure.high)}" if math.isfinite(figure.low + figure.high) else "",
+        bounds(figure),
         figure.mean,
         verdict,
         sign,
@@ -115,6 +120,23 @@ def _cell(figure: Figure, floor: Figure, span: tuple[float, float], look: Look, 
         f"{figure.count:,}",
         f"undefined for {figure.undefined:,} of {counted(total, 'text')}" if figure.undefined else "",
     )
+
+
+def bounds(figure: Figure) -> Markup:
+    """The interval of a figure; the style shortens the word in it where there is little room."""
+    if not math.isfinite(figure.low + figure.high):
+        return Markup("")
+    low, high = fixed(figure.low), fixed(figure.high)
+    return Markup('<span class="bounds">{}<span> to </span>{}</span>').format(low, high)
+
+
+def breakable(name: str) -> Markup:
+    """A name that may go on in another line behind each underscore.
+
+    >>> breakable("token_f1 <b>")
+    Markup('token_<wbr>f1 &lt;b&gt;')
+    """
+    return Markup("_<wbr>").join(map(escaped, name.split("_")))
 
 
 def _verdict(figure: Figure) -> tuple[str, str]:

@@ -11,6 +11,7 @@ from rationales.comparison.types import RANDOM, Likeness, Overlap, Stability, Su
 from rationales.report import charts, palette, svg
 from rationales.report.charts import Chart
 from rationales.report.figures import fixed
+from rationales.report.ranking import bounds
 from rationales.report.safe import escaped
 from rationales.report.strength import level
 from rationales.report.svg import Look
@@ -23,7 +24,7 @@ class Cell:
     """One mean over pairs of models: as text, as a number to sort by, as a picture, and how it compares."""
 
     mean: str
-    interval: str
+    interval: Markup
     value: float
     verdict: str
     picture: Markup
@@ -82,10 +83,9 @@ def _row(item: Likeness, look: Look, trained: bool, untrained: bool) -> Row:
 
 def _cell(overlap: Overlap | None, verdict: str, look: Look) -> Cell:
     if overlap is None or not overlap.count:
-        return Cell("–", "", math.nan, "", Markup(""))
-    interval = "" if math.isnan(overlap.low) else f"{fixed(overlap.low)} to {fixed(overlap.high)}"
+        return Cell("–", Markup(""), math.nan, "", Markup(""))
     picture = charts.interval(overlap, overlap.chance, 0.0, 1.0, look)
-    return Cell(fixed(overlap.mean), interval, overlap.mean, verdict, picture)
+    return Cell(fixed(overlap.mean), bounds(overlap), overlap.mean, verdict, picture)
 
 
 def _beyond_chance(overlap: Overlap | None) -> str:

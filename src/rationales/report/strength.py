@@ -17,7 +17,7 @@ def shares(values: FloatArray) -> FloatArray:
     """Scores as shares of the largest finite one, in [-1, 1]; 0 for NaN and for what is too small to be marked."""
     largest = np.abs(values[np.isfinite(values)]).max(initial=0.0) or 1.0
     with np.errstate(all="ignore"):  # a scale of 1e-320 has no inverse
-        found = np.nan_to_num(np.clip(values / largest, -1, 1))
+        found = np.maximum(np.minimum(values / largest, 1.0), -1.0)
     return np.where(np.abs(found) >= SHOWN, found, 0.0)
 
 

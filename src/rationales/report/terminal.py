@@ -137,7 +137,7 @@ def _links(links: Links) -> Iterator[Text]:
     if links.left and links.right:
         yield from _matrix(links)
     yield from (Text(f"  {line}") for line in links.beneath)
-    phrases = [" – ".join(map(printable, links.said(pair))) for pair in links.pairs]
+    phrases = [" – ".join(map(printable, (first, second))) for first, second, _ in links.said]
     wide = min(max(map(cell_len, phrases), default=0), MOST_CHARACTERS // 2)
     for phrase, pair in zip(phrases, links.pairs, strict=True):
         yield Text(f"  {phrase}{' ' * (wide - cell_len(phrase))}  {pair.weight:{'+' if links.directed else ''}.4f}")
