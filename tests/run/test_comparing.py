@@ -157,7 +157,8 @@ def test_ranked_by_what_is_asked_for(model):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"methods": ["nonsense"]}, "no explainer is called 'nonsense'"),
+        ({"methods": ["nonsense"]}, "no method is called 'nonsense'"),
+        ({"methods": ["lnks"]}, "did you mean .links."),
         ({"metrics": ["nonsense"]}, "no metric is called 'nonsense'"),
         ({"metrics": ["jaccard"]}, "jaccard compares two sets"),
         ({"metrics": []}, "no metric"),

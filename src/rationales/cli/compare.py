@@ -17,7 +17,7 @@ from rationales.cli.fields import DataDir, OnError, Quotes, built, parted, read_
 from rationales.cli.guiding import AlignmentOption, guide_of
 from rationales.data import Columns, load
 from rationales.errors import InputError
-from rationales.registry import options_of, unknown
+from rationales.registry import options_of
 
 if TYPE_CHECKING:
     from rationales.explainers import AnyExplainer
@@ -132,12 +132,10 @@ def compare(
 
 def _explainers(name: str, options: Mapping[str, str]) -> list[AnyExplainer]:
     """The method of that name, or all that the word stands for, each with those of the options that it has."""
-    from rationales.explainers import OWN, aligners, explainers, method_named
-    from rationales.run.choosing import LINK_METHODS, LINKS
+    from rationales.explainers import method_named
+    from rationales.run.choosing import LINK_METHODS, LINKS, check_name
 
-    names = (*explainers, OWN, *aligners, LINKS)
-    if name not in names:
-        raise unknown("method", name, names)
+    check_name(name)
     if name != LINKS:
         return [built(name, method_named(name), options)]
     own = {each: {option.name for option in options_of(method_named(each))} for each in LINK_METHODS}

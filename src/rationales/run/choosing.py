@@ -9,10 +9,11 @@ from typing import Any
 from rationales.comparison.types import LINK_RANDOM, RANDOM
 from rationales.data import Example
 from rationales.errors import InputError
-from rationales.explainers import OWN, Aligner, AnyExplainer, LinkRandom, LinkScorer, Random
+from rationales.explainers import OWN, Aligner, AnyExplainer, LinkRandom, LinkScorer, Random, aligners, explainers
 from rationales.explanation import Alignment
 from rationales.metrics.base import GoldKind
 from rationales.models import Model, SelfExplaining
+from rationales.registry import unknown
 from rationales.run.measuring import Choice, chosen_metrics
 from rationales.run.texts import Method, as_explainer
 
@@ -41,16 +42,26 @@ FAITHFULNESS, PLAUSIBILITY = ("comprehensiveness", "sufficiency", "decision_flip
 """Measured by default; plausibility only where the data say what people marked."""
 
 
+def check_name(method: str) -> None:
+    """Refuse what is no method and does not stand for several."""
+    names = (*explainers, OWN, *aligners, LINKS)
+    if method not in names:
+        raise unknown("method", method, names)
+
+
 def methods_to_compare(given: Sequence[Method] | None, models: Mapping[str, Model]) -> dict[str, AnyExplainer]:
     """Explainers by the name they have in the table: options that are not the defaults stand behind it."""
     if isinstance(given, str | AnyExplainer):
         given = [given]
     if given is None:
         given = (*METHODS, *([OWN] if any(isinstance(own, SelfExplaining) for own in models.values()) else []))
+    for method in given:
+        if isinstance(method, str):
+            check_name(method)
     named = [each for method in given for each in (LINK_METHODS if method == LINKS else (method,))]
-    explainers = [as_explainer(method) for method in named]
-    found = _floor(explainers)
-    for explainer in explainers:
+    chosen = [as_explainer(method) for method in named]
+    found = _floor(chosen)
+    for explainer in chosen:
         name = method_label(explainer)
         if any(explainer is other for other in found.values()) or name == RANDOM:
             continue
