@@ -273,3 +273,15 @@ def test_products_are_exact_again_after_a_table() -> None:
         compute()
     assert inside == ["high"]
     assert torch.get_float32_matmul_precision() == before
+
+
+def test_whoever_chose_how_exact_products_are_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def mixed() -> str:
+        raise RuntimeError("mix of the legacy and new APIs")
+
+    before = torch.get_float32_matmul_precision()
+    with monkeypatch.context() as patch:
+        patch.setattr(torch, "get_float32_matmul_precision", mixed)
+        with quick_products():
+            pass
+    assert torch.get_float32_matmul_precision() == before

@@ -13,7 +13,7 @@ from torch.nn.functional import cross_entropy
 from rationales.data.example import Example
 from rationales.errors import InputError
 from rationales.explainers.attention import attention
-from rationales.models import TransformersClassifier
+from rationales.models import Batch, TransformersClassifier
 from rationales.train import classifier as plain
 from rationales.train.encoding import EncodedTexts
 from rationales.train.labels import read_task
@@ -73,6 +73,29 @@ def test_one_pass_or_two_make_no_difference(site: str, monkeypatch: pytest.Monke
     monkeypatch.setattr("rationales.train.regex._together", lambda _batch: True)
     for one, other in zip(apart, gradients(objective), strict=True):
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_each_version_of_a_text_has_its_own_ids(together: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some models look at ids beside the embeddings."""
+    monkeypatch.setattr("rationales.train.regex._together", lambda _batch: together)
+    objective = made(guide_steps=2)
+    seen: list[torch.Tensor] = []
+    plain_logits = objective.model.logits_from
+
+    def logits_from(embeddings: torch.Tensor, batch: Batch) -> torch.Tensor:
+        seen.append(batch.ids)
+        return plain_logits(embeddings, batch)
+
+    monkeypatch.setattr(objective.model, "logits_from", logits_from)
+    objective(ROWS)
+    ids = objective.texts.batch(ROWS)[0].ids
+    whole, masked, perturbed = torch.cat(seen[-1:] if together else seen[-2:]).split(len(ROWS))
+    assert torch.equal(whole, ids)
+    assert torch.equal(perturbed, ids)
+    changed = masked != ids
+    assert changed.any(1).all()
+    assert set(masked[changed].tolist()) == {objective.model.tokenizer.mask_token_id}
 
 
 def test_terms_are_what_they_are_one_by_one() -> None:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from rationales.data import eraser_layout, hub, named
 from rationales.data.catalogue import named_sets
@@ -160,7 +160,8 @@ def load(
 
 def _warn_of_left_out(table: Table, columns: Columns) -> None:
     """Say which columns are read, if another one holds texts too: it may be the second of a pair."""
-    texts = [name for name in table.columns if name not in columns.named() and _holds_texts(table, name)]
+    others = tuple(name for name in table.columns if name not in columns.named())
+    texts = [name for name, values in _first_values(table, others).items() if _are_texts(values)]
     if texts:
         label = f" and the label from {columns.label!r}" if columns.label else ""
         warnings.warn(
@@ -171,12 +172,18 @@ def _warn_of_left_out(table: Table, columns: Columns) -> None:
         )
 
 
-def _holds_texts(table: Table, column: str) -> bool:
-    """Whether the first values of a column are strings, most of them of several words."""
+def _first_values(table: Table, columns: tuple[str, ...]) -> dict[str, list[Any]]:
+    """What stands first in some columns; without those that cannot be read, which nobody asked for."""
     try:
-        values = [record.values.get(column) for record in islice(table.rows((column,)), _PEEKED)]
-    except Exception:  # such as a picture that cannot be decoded here, which nobody asked for
-        return False
+        records = list(islice(table.rows(columns), _PEEKED)) if columns else []
+    except Exception:  # such as a picture that cannot be decoded here: then each by itself
+        parts = [_first_values(table, (column,)) for column in columns] if len(columns) > 1 else []
+        return {name: values for part in parts for name, values in part.items()}
+    return {column: [record.values.get(column) for record in records] for column in columns}
+
+
+def _are_texts(values: list[Any]) -> bool:
+    """Whether they are strings, most of them of several words."""
     given = [value for value in values if value not in (None, "")]
     words = [sum(any(map(str.isalpha, word)) for word in value.split()) for value in given if isinstance(value, str)]
     return bool(given) and len(words) == len(given) and statistics.median(words) >= _SEVERAL

@@ -85,8 +85,8 @@ class Explanations(Sequence[Explanation]):
         """One row per token; `score`, `standard_error`, `keep` and `links` are missing where the kind of body has none.
 
         Of an alignment that keeps links, `links` lists the positions of the tokens that a token is linked to, in the
-        other text, and `link_weights` how strongly; `keep` tells whether there are any. So `explode` of both columns
-        gives a row per link.
+        other text, and `link_weights` how strongly; `keep` tells whether there are any. So `explode` of both columns,
+        of rows with `keep` and a `segment` of 0, gives a row per link.
         """
         pandas = require("pandas", extra="pandas", purpose="a table of tokens")
         rows = [row for explanation in self for row in _token_rows(explanation)]

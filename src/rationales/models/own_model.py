@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Set
 from pathlib import Path
 from typing import Any
 
@@ -57,8 +57,8 @@ def write_model(
 
 
 def _plain(value: Any) -> Any:
-    """What JSON does not know: collections as lists, paths and the like as text."""
-    return list(value) if isinstance(value, Iterable) else str(value)
+    """What JSON does not know: sets as lists, paths and the like as text."""
+    return list(value) if isinstance(value, Set) else str(value)
 
 
 def read_config(source: str | Path, kind: str) -> dict[str, Any]:

@@ -125,6 +125,7 @@ class Worker:
         self._predict(part)
         for name, explainer in self.methods.items():
             if (part.title, name) in self.failures:
+                self.steps.done((part.title, name), len(part.examples), None)
                 continue
             self.steps.begin(name if len(self._prints) == 1 else f"{part.title} · {name}")
             began = time.perf_counter()

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias, get_args
@@ -183,7 +183,8 @@ class Objective(classifier.Objective):
     def _pass(self, texts: list[Batch], delta: Tensor | None) -> _Pass:
         model, size, batch = self.model, len(texts[0]), texts[0]
         embeddings = torch.cat([model.embed(text) for text in texts])
-        merged = batch.take(torch.arange(size, device=batch.ids.device).repeat(len(texts)))
+        several = batch.take(torch.arange(size, device=batch.ids.device).repeat(len(texts)))
+        merged = replace(several, ids=torch.cat([text.ids for text in texts]))  # some models look at ids elsewhere too
         with model.tap() as tap, self._added(delta, size * (len(texts) - 1)) as put:
             logits = model.logits_from(put(embeddings), merged)
             return _Pass(embeddings, logits, read_out(model, merged, tap.probabilities, "last", "all"))
