@@ -41,6 +41,19 @@ def test_a_module_with_its_own_idea_of_training_is_not_asked() -> None:
     assert module[0].training
 
 
+def test_beside_an_accelerator_one_thread_plans() -> None:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        with borrowed(torch.nn.Linear(2, 2, device="meta")):
+            assert torch.get_num_threads() == 1
+        assert torch.get_num_threads() == 2
+        with borrowed(torch.nn.Linear(2, 2)):
+            assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(threads)
+
+
 def test_borrowing_twice() -> None:
     network = tiny.network().train()
     with borrowed(network), borrowed(network):

@@ -35,7 +35,10 @@ def read_out(model: Attentive, part: Batch, maps: Sequence[Tensor], layers: str,
     rows, columns = torch.arange(len(part), device=part.ids.device), model.readout(part)
     picked = [maps[i][rows, :, columns] for i in chosen_index(layers, len(maps), "layers")]
     stacked = torch.stack(picked, 1)  # [n, layers, H, T]
-    return stacked[:, :, chosen_index(heads, stacked.shape[2], "heads")].mean((1, 2))
+    wanted = chosen_index(heads, stacked.shape[2], "heads")
+    if len(wanted) < stacked.shape[2]:  # choosing all of them by number would wait for the device
+        stacked = stacked[:, :, wanted]
+    return stacked.mean((1, 2))
 
 
 def attention(model: Attentive, batch: Batch, *, layers: str = "last", heads: str = "all") -> Tensor:

@@ -89,6 +89,14 @@ def gauss_legendre(steps: int) -> tuple[Tensor, Tensor]:
     return torch.from_numpy((nodes + 1) / 2), torch.from_numpy(weights / 2)
 
 
+@cache
+def _gauss_legendre_on(device: torch.device, steps: int) -> tuple[Tensor, Tensor]:
+    """The same, kept on a device."""
+    with torch.inference_mode(False):  # whoever comes next may want gradients
+        nodes, weights = gauss_legendre(steps)
+        return nodes.to(device), weights.to(device)
+
+
 def integral(points: Points, values: Tensor, texts: int) -> Tensor:
     """What was seen at these points, [N, T], weighted and added up for each text, [texts, T]."""
     weighted = values.double() * points.weights[:, None]  # weights of both signs may be large where f jumps
@@ -100,7 +108,7 @@ def integral(points: Points, values: Tensor, texts: int) -> Tensor:
 
 def gauss_points(texts: int, steps: int, device: torch.device) -> Points:
     """The same Gauss-Legendre points for every text."""
-    where, weights = (tensor.to(device).repeat(texts) for tensor in gauss_legendre(steps))
+    where, weights = (tensor.repeat(texts) for tensor in _gauss_legendre_on(device, steps))
     return Points(torch.arange(texts, device=device).repeat_interleave(steps), where, weights)
 
 

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import dropout as drop_out
 from transformers import AttentionInterface, PreTrainedModel
-from transformers.masking_utils import AttentionMaskInterface, eager_mask
+from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
 
 from rationales.errors import MissingCapability, ModelError
 
@@ -79,8 +79,16 @@ def tapped_attention(
     return (used @ value).transpose(1, 2).contiguous(), used
 
 
+def tapped_mask(*sizes: Any, dtype: torch.dtype = torch.float32, **given: Any) -> Tensor | None:
+    """What eager attention adds to its logits, made without waiting for the device; None where that is nothing."""
+    seen: Tensor | None = sdpa_mask(*sizes, **{**given, "allow_is_causal_skip": False})
+    if seen is None:
+        return None
+    return torch.zeros_like(seen, dtype=dtype).masked_fill(~seen, torch.finfo(dtype).min)
+
+
 AttentionInterface.register(NAME, tapped_attention)
-AttentionMaskInterface.register(NAME, eager_mask)
+AttentionMaskInterface.register(NAME, tapped_mask)
 
 
 @contextmanager
