@@ -238,11 +238,10 @@ def collate(
     pad_id: int,
     side: Side,
     sources: tuple[Encoded, ...],
-    width: int | None = None,
 ) -> Batch:
-    """Rows of unequal length, padded on one side, to that of the longest or to a width."""
+    """Rows of unequal length, padded on one side."""
     lengths = np.array([np.size(row) for row in ids], dtype=np.int64)[:, None]
-    width = max(int(lengths.max(initial=0)), width or 0)
+    width = int(lengths.max(initial=0))
     columns = np.arange(width)
     keep = columns < lengths if side == "right" else columns >= width - lengths
 
