@@ -19,9 +19,14 @@ from rationales.registry import Option, options_of, summary
 from rationales.train.rationalizers import GameConfig, rationalizers
 
 DOCS = Path(__file__).parent
-KINDS = "options|facts|measured|planted|scaling|speed|at once|step|rationalizers|variants|game options"
+KINDS = (
+    "options|facts|measured|planted|scaling|speed|at once|step|rationalizers|variants|game options|"
+    "links|plausible links|guided links|planted links"
+)
 BLOCK = re.compile(rf"(<!-- ({KINDS}) -->\n).*?(<!-- end -->)", re.DOTALL)
 FIGURES = ("auroc", "comprehensiveness", "sufficiency", "seconds_per_1000_tokens")
+LINKS = {"aorc": "AORC", "fidelity": "fidelity", "compactness": "links kept, %", "contiguity": "broken up, ‰"}
+HOW = ("none", "roles")
 HEADS = ["method", "on", "auroc", "comprehensiveness", "sufficiency", "s / 1,000 tokens"]
 
 
@@ -99,7 +104,9 @@ def _own_options(variant: str) -> list[Option]:
 
 
 def measured(name: str) -> str:
-    """A method beside the random floor, in every table of planted reviews that has it."""
+    """A method beside the random floor, in every table of planted reviews that has it; or links, beside AREC's."""
+    if name in aligners:
+        return _measured_links(name)
     found = [(machine, file, own) for machine, file, own in _planted() if name in own]
     rows = [
         [f"`{method}`", machine, *(_figure(own[method].get(figure)) for figure in FIGURES)]
@@ -110,6 +117,17 @@ def measured(name: str) -> str:
     files = " and ".join(f"`results/{file}`" for _, file, _ in found)
     source = f"Planted reviews, all-MiniLM-L6-v2, from {files}; ± is the standard deviation over seeds."
     return f"{table(HEADS, rows)}\n{source} For sufficiency lower is better.\n"
+
+
+def _measured_links(name: str) -> str:
+    lines = [
+        [own["model"], own["data"], f"`{own['explainer']}`", *(_beside(own.get(metric), 2) for metric in LINKS)]
+        for _, _, rows in _results("arec-table1.json")
+        for own in _together(rows, "model", "data", "explainer")
+        if own["explainer"] in (name, "arec")
+    ]
+    source = "1,000 pairs of each set (100 for BackSelect), from `results/arec-table1.json`; the paper's in brackets."
+    return f"{table(['model', 'pairs', 'method', *LINKS.values()], lines)}\n{source} Lower is better.\n"
 
 
 def planted(_page: str) -> str:
@@ -127,8 +145,8 @@ def planted(_page: str) -> str:
 def scaling(_page: str) -> str:
     """Time for each text, and peak memory, for few and for many texts."""
     names = {"milliseconds_per_text": "ms a text", "peak_mib": "peak MiB", "accelerator_peak_mib": "peak MiB there"}
-    parts = []
-    for machine, file, rows in _results("scaling_*.json"):
+
+    def drawn(rows: list[dict[str, Any]]) -> str:
         counts = sorted({row["n"] for row in rows})
         found: dict[tuple[str, str, str], dict[int, float]] = {}
         for row in rows:
@@ -144,15 +162,15 @@ def scaling(_page: str) -> str:
             for (method, model, metric), own in found.items()
         ]
         growth = [f"{counts[-1]:,} against {count:,}" for count in counts[:-1]]
-        heads = ["method", "model", "figure", *(f"{count:,} texts" for count in counts), *growth]
-        parts.append(f"**{machine}** (`results/{file}`)\n\n{table(heads, lines)}")
-    return "\n".join(parts)
+        return table(["method", "model", "figure", *(f"{count:,} texts" for count in counts), *growth], lines)
+
+    return _each("scaling_*.json", drawn)
 
 
 def speed(_page: str) -> str:
     """How many times faster than others."""
-    parts = []
-    for machine, file, rows in _results("attribution_*.json"):
+
+    def drawn(rows: list[dict[str, Any]]) -> str:
         lines = [
             [
                 row["model"],
@@ -167,60 +185,131 @@ def speed(_page: str) -> str:
             if row["metric"].startswith("times_faster")
         ]
         heads = ["model", "texts", "we", "they", "compared at", "times faster", "spread, and what was wanted"]
-        parts.append(f"**{machine}** (`results/{file}`)\n\n{table(heads, lines)}")
-    return "\n".join(parts)
+        return table(heads, lines)
+
+    return _each("attribution_*.json", drawn)
 
 
 def at_once(_page: str) -> str:
     """Many trainings or optimisations at once against one after the other."""
-    parts = []
-    for pattern in ("rationalizer_*.json", "arec_*.json"):
-        for machine, file, rows in _results(pattern):
-            lines = [
-                [row["model"] or "rationalizer", row["method"], f"**{row['mean']:.0f}**", row["note"]]
-                for row in rows
-                if row["metric"] == "times faster"
-            ]
-            heads = ["model", "how", "times faster", "bar"]
-            parts.append(f"**{machine}** (`results/{file}`)\n\n{table(heads, lines)}")
-    return "\n".join(parts)
+
+    def drawn(rows: list[dict[str, Any]]) -> str:
+        lines = [
+            [row["model"] or "rationalizer", row["method"], f"**{row['mean']:.0f}**", row["note"]]
+            for row in rows
+            if row["metric"] == "times faster"
+        ]
+        return table(["model", "how", "times faster", "bar"], lines)
+
+    return "\n".join(_each(pattern, drawn) for pattern in ("rationalizer_*.json", "arec_*.json"))
 
 
 def step(_page: str) -> str:
     """What a step of REGEX costs."""
-    parts = []
-    for machine, file, rows in _results("regex_step_*.json"):
+
+    def drawn(rows: list[dict[str, Any]]) -> str:
         lines = [
             [row["method"], f"**{row['mean']:.1f}**", row["note"] or ""]
             for row in rows
             if row["metric"] == "times a plain step"
         ]
-        parts.append(f"**{machine}** (`results/{file}`)\n\n{table(['step', 'times a plain one', 'bar'], lines)}")
-    return "\n".join(parts)
+        return table(["step", "times a plain one", "bar"], lines)
+
+    return _each("regex_step_*.json", drawn)
 
 
 def rationalized(_page: str) -> str:
-    """Rationalizers against what people marked, the paper's figures behind ours."""
-    metrics_shown = ("S", "accuracy", "F1", "dev accuracy")
-    parts = []
-    for machine, file, rows in _results("ver-table*.json"):
-        found: dict[tuple[str, str], dict[str, dict[str, Any]]] = {}
-        for row in rows:
-            found.setdefault((row["data"], row["method"]), {})[row["metric"]] = row
+    """Rationalizers against what people marked or what was planted, the paper's figures behind ours."""
+    shown = ("S", "accuracy", "F1", "dev accuracy")
+
+    def drawn(rows: list[dict[str, Any]]) -> str:
+        found = sorted(_together(rows, "data", "method"), key=lambda own: own["data"])
+        lines = [[own["data"], own["method"], *(_beside(own.get(metric)) for metric in shown)] for own in found]
+        return table(["data", "method", *shown], lines)
+
+    return "\n".join(_each(pattern, drawn) for pattern in ("ver-table*.json", "planted-rationalizers.json"))
+
+
+def linked(_page: str) -> str:
+    """Links between two texts: how faithful and how readable, the paper's figures behind ours."""
+
+    def drawn(rows: list[dict[str, Any]]) -> str:
         lines = [
-            [data, method, *(_beside(own.get(metric)) for metric in metrics_shown)]
-            for (data, method), own in sorted(found.items(), key=lambda item: item[0][0])
+            [
+                own["model"],
+                own["data"],
+                f"[`{own['explainer']}`](links/{own['explainer']}.md)",
+                *(_beside(own.get(metric), 2) for metric in LINKS),
+            ]
+            for own in _together(rows, "model", "data", "explainer")
         ]
-        parts.append(f"**{machine}** (`results/{file}`)\n\n{table(['data', 'method', *metrics_shown], lines)}")
-    return "\n".join(parts)
+        return table(["model", "pairs", "method", *LINKS.values()], lines)
+
+    return _each("arec-table1.json", drawn)
 
 
-def _beside(row: dict[str, Any] | None) -> str:
+def plausible(_page: str) -> str:
+    """Right answers and agreement with people, the paper's figures behind ours."""
+
+    def drawn(rows: list[dict[str, Any]]) -> str:
+        lines = [[row["model"], row["data"], row["metric"].replace("_", " "), _beside(row)] for row in rows]
+        return table(["model", "pairs", "figure", "per cent"], lines)
+
+    return _each("arec-table3.json", drawn)
+
+
+def guided(_page: str) -> str:
+    """Right answers with and without guidance, the paper's figures behind ours."""
+
+    def drawn(rows: list[dict[str, Any]]) -> str:
+        found = {(row["model"], row["data"], row["method"]): row for row in rows}
+        lines = [
+            [model, data.removeprefix("hans, "), *(_beside(found[model, data, f"guided by {how}"]) for how in HOW)]
+            for model, data in dict.fromkeys((row["model"], row["data"]) for row in rows)
+        ]
+        return table(["model", "HANS", "not guided", "guided by roles"], lines)
+
+    return _each("arec-table4.json", drawn)
+
+
+def planted_links(_page: str) -> str:
+    """Whether links are those that were planted."""
+
+    def drawn(rows: list[dict[str, Any]]) -> str:
+        lines = [
+            [
+                f"[`{own['explainer']}`](links/{own['explainer']}.md)",
+                own["data"].partition(": ")[2],
+                _beside(own["alignment_f1"], 2),
+                _beside(own["compactness"]),
+            ]
+            for own in _together(rows, "explainer", "data")
+        ]
+        return table(["method", "pairs", "F1 of the planted link", "links kept, %"], lines)
+
+    return _each("planted-links.json", drawn)
+
+
+def _each(pattern: str, drawn: Callable[[list[dict[str, Any]]], str]) -> str:
+    """What is drawn of the rows of each file, below its machine and its name."""
+    return "\n".join(f"**{machine}** (`results/{file}`)\n\n{drawn(rows)}" for machine, file, rows in _results(pattern))
+
+
+def _together(rows: list[dict[str, Any]], *keys: str) -> list[dict[str, Any]]:
+    """Rows that agree in these keys as one, which has them by their metric."""
+    found: dict[tuple[str, ...], dict[str, Any]] = {}
+    for row in rows:
+        own = found.setdefault(tuple(row[key] for key in keys), {key: row[key] for key in keys})
+        own[row["metric"]] = row
+    return list(found.values())
+
+
+def _beside(row: dict[str, Any] | None, digits: int = 1) -> str:
     """A figure, its standard deviation over seeds, and the paper's."""
     if row is None:
         return "–"
-    spread = "" if row["std"] is None else f" ± {row['std']:.1f}"
-    return f"{row['mean']:.1f}{spread}" + ("" if row["paper"] is None else f" ({row['paper']:.1f})")
+    spread = "" if row["std"] is None else f" ± {row['std']:.{digits}f}"
+    return f"{row['mean']:.{digits}f}{spread}" + ("" if row["paper"] is None else f" ({row['paper']:.{digits}f})")
 
 
 def _results(pattern: str) -> list[tuple[str, str, list[dict[str, Any]]]]:
@@ -236,7 +325,7 @@ def _results(pattern: str) -> list[tuple[str, str, list[dict[str, Any]]]]:
 def _planted() -> list[tuple[str, str, dict[str, dict[str, dict[str, Any]]]]]:
     """The machine, the file, and its rows by method and metric."""
     found = []
-    for machine, file, rows in _results("planted*.json"):
+    for machine, file, rows in _results("planted[._]*json"):
         by_method: dict[str, dict[str, dict[str, Any]]] = {}
         for row in rows:
             if row["explainer"]:
@@ -269,6 +358,10 @@ MADE_BY = {
     "at once": at_once,
     "step": step,
     "rationalizers": rationalized,
+    "links": linked,
+    "plausible links": plausible,
+    "guided links": guided,
+    "planted links": planted_links,
     "variants": variants,
     "game options": game_options,
 }
