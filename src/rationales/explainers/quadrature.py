@@ -117,7 +117,8 @@ def adaptive_points(look: Look, ends: Tensor, allowed: Tensor, *, steps: int, mo
 
     `ends` [B, 2] is f at 0 and 1, `allowed` [B] how far Σ∫g may be from their difference. Each text begins with `steps`
     Gauss-Legendre points and gets more until it is within what is allowed, or has `most`. Where to look is thought out
-    on the processor: the tables are small, and the device waits for the decision anyway.
+    on the processor: the tables are small, and the device waits for the decision anyway. On an accelerator, where a
+    round costs more than a point, more stretches are split at once than seem to be needed.
     """
     device, ends, allowed = ends.device, ends.double().cpu(), allowed.double().cpu()
     pieces: list[Tensor] = []
@@ -131,17 +132,18 @@ def adaptive_points(look: Look, ends: Tensor, allowed: Tensor, *, steps: int, mo
     rows, where, _ = gauss_points(len(ends), steps, torch.device("cpu"))
     samples = seen(rows, where)
     weights = torch.zeros_like(where)
-    lens = _lens(_arranged(samples, going, ends), 1 / steps)
+    spared = SLACK if device.type == "cpu" else SLACK / 2
     while len(going):
-        grid, here = _arranged(samples, going, ends), _Lens(lens.centre[going], lens.width[going])
-        shares, stencil = _interpolation(grid, here)
+        grid = _arranged(samples, going, ends)
+        lens = _lens(grid)
+        shares, stencil = _interpolation(grid, lens)
         missing = grid.outputs.diff() - (shares * _at(grid.slopes, stencil)).sum(-1)
         total = torch.zeros_like(grid.slopes).scatter_add(1, stencil.flatten(1), shares.flatten(1))
         weights[grid.numbers] = total[grid.texts, grid.places]
-        split = _split(missing, grid, allowed[going], most)
+        split = _split(missing, grid, allowed[going], spared, most)
         texts, stretches = torch.nonzero(split, as_tuple=True)
-        middle = here.of(grid.edges).unfold(1, 2, 1).mean(-1)
-        rows, where = going[texts], here.back(middle)[texts, stretches]
+        middle = lens.of(grid.edges).unfold(1, 2, 1).mean(-1)
+        rows, where = going[texts], lens.back(middle)[texts, stretches]
         if len(rows):
             samples = _Samples(*map(torch.cat, zip(samples, seen(rows, where), strict=True)))
             weights = torch.cat([weights, torch.zeros_like(where)])
@@ -170,8 +172,8 @@ def _arranged(samples: _Samples, going: Tensor, ends: Tensor) -> _Grid:
     return _Grid(numbers, texts, places, count, edges, outputs, slopes)
 
 
-def _lens(grid: _Grid, narrowest: float) -> _Lens:
-    """Centre and width: median and half the interquartile range of where the output changes."""
+def _lens(grid: _Grid) -> _Lens:
+    """Centre and width: median and half the interquartile range of where the output changes, as far as points tell."""
     change = grid.outputs.diff().abs()
     # A little everywhere, so that rounding moves the quartiles little, also across stretches without a change.
     change = change + (0.1 * change.sum(-1, keepdim=True) + 1e-12) * grid.edges.diff()
@@ -181,7 +183,7 @@ def _lens(grid: _Grid, narrowest: float) -> _Lens:
     low, high = _at(reached, after - 1), _at(reached, after)
     left, right = _at(grid.edges, after - 1), _at(grid.edges, after)
     where = left + (right - left) * (quartiles - low) / (high - low)
-    return _Lens(where[:, 1:2], ((where[:, 2:] - where[:, :1]) / 2).clamp(min=narrowest))
+    return _Lens(where[:, 1:2], torch.maximum((where[:, 2:] - where[:, :1]) / 2, 1 / grid.points[:, None]))
 
 
 def _interpolation(grid: _Grid, lens: _Lens) -> tuple[Tensor, Tensor]:
@@ -221,16 +223,17 @@ def _halves(stencil: Tensor, there: Tensor, whole: Tensor) -> Tensor:
     return torch.where(beside, whole.unsqueeze(-1) / beside.sum(-1, keepdim=True).clamp(min=1), 0.0)
 
 
-def _split(missing: Tensor, grid: _Grid, allowed: Tensor, most: int) -> Tensor:
+def _split(missing: Tensor, grid: _Grid, allowed: Tensor, spared: float, most: int) -> Tensor:
     """Which stretches [b, n + 1] to cut in two: none where all is well, else those that miss most of what is missing.
 
-    A total within bounds could be luck; that each stretch adds up by itself could not.
+    The others together may miss `spared` times what is allowed. A total within bounds could be luck; that each stretch
+    adds up by itself could not.
     """
     size = missing.abs()
     fine = (missing.sum(-1).abs() <= allowed) & (size.sum(-1) <= SLACK * allowed)
     size = torch.where(grid.edges.diff() > SHORTEST, size, 0.0)
     ordered, order = size.sort(dim=-1)
-    wanted = ordered.cumsum(-1) > SLACK / 2 * allowed[:, None]
+    wanted = ordered.cumsum(-1) > spared * allowed[:, None]
     wanted[:, -1] = True
     places = torch.arange(size.shape[1])
     wanted &= places >= size.shape[1] - (most - grid.points[:, None])
