@@ -22,6 +22,7 @@ from rationales.reproduce import (
     planted_rationalizers,
     regex_table1,
     regex_table3,
+    regex_table6,
     regex_training,
     tables,
     ver_table1,
@@ -230,7 +231,7 @@ def test_regex_is_compared_with_its_baseline(call, small) -> None:
 def test_other_tables_share_the_models(call, small) -> None:
     metrics = {}
     for table in ("regex-table2", "regex-table3", "regex-table6"):
-        status, out, err = call(table, "--seeds", "1,2", *small)
+        status, out, err = call(table, "--part", "sst2", "--seeds", "1,2", *small)
         assert status == 0, err
         rows = json.loads(Path(out.strip()).with_suffix(".json").read_text())["rows"]
         assert {row["method"] for row in rows} == {"baseline", "REGEX"}
@@ -243,7 +244,7 @@ def test_other_tables_share_the_models(call, small) -> None:
 
 
 def test_trainings_go_on_in_several_processes(call, small) -> None:
-    status, out, err = call("regex-table6", "--seeds", "1", "--workers", "2", *small)
+    status, out, err = call("regex-table6", "--part", "sst2", "--seeds", "1", "--workers", "2", *small)
     assert status == 0, err
     assert "2 of 2 are done" in err
     rows = json.loads(Path(out.strip()).with_suffix(".json").read_text())["rows"]
@@ -252,6 +253,17 @@ def test_trainings_go_on_in_several_processes(call, small) -> None:
 
 def test_overlap_of_tokens() -> None:
     assert regex_table3._jaccard([[0, 1], [2]], [[1, 2], [2]]) == pytest.approx((1 / 3 + 1) / 2)
+
+
+def test_attacks_stand_beside_the_papers_where_the_data_are_its_own() -> None:
+    shares = {"accuracy": 0.9, "accuracy_under_attack": 0.8, "success_rate": 0.1, "words_changed": 0.2, "queries": 30.0}
+    found = [{"name": "REGEX", "data": data, **shares} for data in ("sst2", "imdb", "imdb")]
+    rows = {(row.data, row.metric): row for row in regex_table6.attack_rows(found)}
+    assert rows["imdb", "success rate"].mean == pytest.approx(10)
+    assert rows["imdb", "success rate"].paper == 3.23
+    assert rows["imdb", "queries"].mean == 30
+    assert rows["imdb", "queries"].n == 2
+    assert rows["sst2", "queries"].paper is None
 
 
 def test_figures_of_the_paper_are_read() -> None:

@@ -12,7 +12,7 @@ from rationales.explanation.types import Selection
 from rationales.explanation.views import top
 from rationales.models import embedded_encoder
 from rationales.models.untrained import untrained
-from rationales.reproduce.regex_training import DATA, Job, row, sample, splits, table_of_sst2
+from rationales.reproduce.regex_training import DATA, Job, row, sample, splits, table_of_one_measure
 from rationales.reproduce.tables import Found
 from rationales.results import Row
 from rationales.run import explain
@@ -62,6 +62,6 @@ def _jaccard(one: Sequence[Sequence[int]], other: Sequence[Sequence[int]]) -> fl
     return float(np.mean([len(a & b) / len(a | b) for a, b in pairs if a | b]))
 
 
-table_of_sst2(
+table_of_one_measure(
     "regex-table3", "How alike attributions are between seeds, with and without REGEX.", best_tokens, stability_rows
 )

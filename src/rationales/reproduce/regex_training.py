@@ -136,10 +136,16 @@ def row(metric: str, values: list[float], **known: Any) -> Row:
     return Row(metric, float(np.mean(values)), std=spread, n=len(values), **known)
 
 
-def table_of_sst2(name: str, about: str, measure: Measure, rows: Callable[[Found], Sequence[Row]]) -> None:
-    """Register a table of one measure, with and without REGEX."""
+def table_of_one_measure(
+    name: str,
+    about: str,
+    measure: Measure,
+    rows: Callable[[Found], Sequence[Row]],
+    parts: Sequence[str] = (DATA,),
+) -> None:
+    """Register a table of one measure, with and without REGEX, with a part for each training set."""
 
     def compute(part: str, options: Options, report: Callable[[str], None]) -> Found:
         return measured(measure, jobs(KINDS, part, options), options, report)
 
-    tables(name)(Table(name, about, (DATA,), compute, rows))
+    tables(name)(Table(name, about, tuple(parts), compute, rows))

@@ -24,7 +24,7 @@ class Config(PairConfig):
     """Decomposable Attention: a classifier of two texts that compares their words one by one."""
 
     epochs: int = option(8, "How often to go through the training data.")
-    batch_size: int = option(64, "Texts per step, over all devices together.")
+    batch_size: int = option(64, "Pairs per step, over all devices together.")
     learning_rate: float = option(1e-3, "Highest learning rate.")
     dropout: float = option(0.1, "Dropout before layers.")
 
