@@ -17,10 +17,10 @@ def borrowed(module: nn.Module) -> Iterator[None]:
     each piece takes longer than the piece.
     """
     threads = torch.get_num_threads()
-    beside = any(parameter.device.type != "cpu" for parameter in module.parameters())
     parts = list(module.modules())
     modes = [(part, part.training) for part in parts]
     own = {parameter for part in parts for parameter in part._parameters.values() if parameter is not None}
+    beside = any(parameter.device.type != "cpu" for parameter in own)
     wanted = [(parameter, parameter.requires_grad) for parameter in own]
     try:
         if beside:
