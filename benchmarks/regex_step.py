@@ -3,8 +3,9 @@
     python benchmarks/regex_step.py --encoder bert-base-uncased --out results
 
 Texts are parts of planted reviews of about 25 tokens, as sentences of SST-2 have. A step is forward, backward, clipping
-and AdamW. Beside the whole (8 points of integrated gradients): each term alone, other numbers of points, and guidance
-in every fourth batch only.
+and AdamW. Beside the whole (8 points of integrated gradients): each term alone, other numbers of points, guidance in
+every fourth batch only, and the whole without recorded steps. On CUDA it is checked that recorded steps give the same
+losses: without dropout and without a random start of the perturbation, over some steps in which the weights change.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from rationales.data.example import Example
 from rationales.data.planted import REVIEW_LABELS, reviews
@@ -29,13 +31,14 @@ from rationales.train.labels import read_task
 
 BAR = 5
 WITHOUT = {"gradient_weight": 0.0, "adversarial_weight": 0.0, "guidance_weight": 0.0}
-KINDS: dict[str, dict[str, float]] = {
+KINDS: dict[str, dict[str, Any]] = {
     "whole, 8 points": {},
     "whole, 1 point": {"guide_steps": 1},
     "whole, 2 points": {"guide_steps": 2},
     "whole, 4 points": {"guide_steps": 4},
     "whole, 50 points": {"guide_steps": 50},
     "whole, 8 points in every 4th batch": {"guide_every": 4},
+    "whole, 8 points, not recorded": {"replay": False},
     "gradient term alone": {**WITHOUT, "gradient_weight": 0.01},
     "adversarial term alone": {**WITHOUT, "adversarial_weight": 0.5},
     "guidance alone, 8 points": {**WITHOUT, "guidance_weight": 0.01},
@@ -67,6 +70,23 @@ def seconds_per_step(objective: nn.Module, batches: list[list[int]], device: tor
     return (time.perf_counter() - began) / (len(batches) - warm)
 
 
+def losses(objective: nn.Module, batches: list[list[int]]) -> Tensor:
+    """Of some steps without dropout."""
+    objective.train()
+    for part in objective.modules():
+        if isinstance(part, nn.Dropout):
+            part.p = 0.0
+    optimizer = torch.optim.AdamW(objective.parameters(), lr=1e-5, fused=True)
+    found = []
+    for rows in batches:
+        loss = objective(rows)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        found.append(loss.detach())
+    return torch.stack(found)
+
+
 def _wait(device: torch.device) -> None:
     if device.type == "cuda":
         torch.cuda.synchronize()
@@ -88,11 +108,14 @@ def main() -> None:
     task = read_task(texts, texts[:size], REVIEW_LABELS)
     batches = [list(range(start, start + size)) for start in range(0, steps * size, size)]
 
-    def timed(make: Callable[[EncodedTexts], nn.Module]) -> float:
+    def made(make: Callable[[EncodedTexts], nn.Module]) -> nn.Module:
+        torch.manual_seed(0)
         model = classifier.pretrained(classifier.Config(encoder=options.encoder), task)
         model.model.to(device)
-        objective = make(EncodedTexts(model, task.train, "training", warn=False))
-        return seconds_per_step(objective, batches, device, options.warm)
+        return make(EncodedTexts(model, task.train, "training", warn=False))
+
+    def timed(make: Callable[[EncodedTexts], nn.Module]) -> float:
+        return seconds_per_step(made(make), batches, device, options.warm)
 
     plain = timed(classifier.Objective)
     rows = [Row("milliseconds per step", 1000 * plain, method="plain", n=options.steps, note=f"batch {size}")]
@@ -104,6 +127,11 @@ def main() -> None:
             Row("milliseconds per step", 1000 * spent, method=name, n=options.steps),
             Row("times a plain step", spent / plain, method=name, note=bar),
         ]
+    if device.type == "cuda":
+        known = [regex.Config(Path("model"), start=0.0, replay=replay) for replay in (True, False)]
+        recorded, plainly = (losses(made(partial(regex.Objective, config=config)), batches[:12]) for config in known)
+        apart = float(((recorded - plainly) / plainly).abs().max())
+        rows.append(Row("largest relative difference of the loss", apart, method="recorded and not", n=12))
     for row in rows:
         print(row.method, row.metric, f"{row.mean:.4g}", row.note or "", flush=True)
     kind = "gpu" if device.type == "cuda" else "cpu"

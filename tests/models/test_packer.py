@@ -161,6 +161,20 @@ class TestOver:
                 assert torch.allclose(found[number], wanted[0], atol=1e-5)
 
 
+@pytest.mark.parametrize("most", [1, 2, 100])
+def test_rows_in_order_give_the_same(most: int) -> None:
+    model = tiny.classifier("bert")
+    batch = model.encode(tiny.singles()[:3])
+    rows = torch.tensor([2, 0, 0, 1])
+
+    def compute(part: Batch, numbers: Tensor) -> Tensor:
+        return model.logits(part) + numbers[:, None]
+
+    with torch.no_grad():
+        wanted = over(model, batch, rows, compute)
+        torch.testing.assert_close(packer._in_order(batch, rows, compute, most), wanted)
+
+
 def test_a_budget_that_did_not_fit_is_not_tried_again() -> None:
     model = tiny.classifier(budget=512)
     batch = model.encode(tiny.crowd())

@@ -33,6 +33,18 @@ def test_batches_are_those_of_the_model(kind: str, pairs: bool, monkeypatch: pyt
     assert texts.lengths == model.encode(examples).lengths.tolist()
 
 
+@pytest.mark.parametrize(("most", "width"), [(512, 16), (13, 13)])
+def test_padding_to_a_multiple_changes_no_answer(most: int, width: int) -> None:
+    model = classifier("bert", labels=2)
+    model.max_length = most
+    texts = EncodedTexts(model, Part(toy(8), torch.arange(8)), "training", warn=False)
+    batch, _ = texts.batch([0, 3])
+    wider, _ = texts.batch([0, 3], multiple=16)
+    assert batch.width < wider.width == width
+    assert torch.equal(batch.lengths, wider.lengths)
+    torch.testing.assert_close(model.logits(wider), model.logits(batch))
+
+
 def test_it_is_said_how_many_were_cut() -> None:
     model = classifier("bert", labels=2)
     model.max_length = 4

@@ -238,10 +238,11 @@ def collate(
     pad_id: int,
     side: Side,
     sources: tuple[Encoded, ...],
+    width: int | None = None,
 ) -> Batch:
-    """Rows of unequal length, padded on one side."""
+    """Rows of unequal length, padded on one side, to that of the longest or to a width."""
     lengths = np.array([np.size(row) for row in ids], dtype=np.int64)[:, None]
-    width = int(lengths.max(initial=0))
+    width = max(int(lengths.max(initial=0)), width or 0)
     columns = np.arange(width)
     keep = columns < lengths if side == "right" else columns >= width - lengths
 

@@ -130,6 +130,8 @@ def over(
     says how many inputs it makes of one; `lengths` [N] how long they will be, where that is not the row's length.
     """
     rows = rows.to(batch.ids.device)
+    if rows.is_cuda and torch.cuda.is_current_stream_capturing():
+        return _in_order(batch, rows, compute, max(1, model.budget // (batch.width * cost)))
     whole = batch.lengths[rows].cpu()
 
     def run(numbers: Tensor) -> Tensor:
@@ -152,6 +154,15 @@ def over_rows(
 ) -> Tensor:
     """`over` each row once, [B, …]."""
     return over(model, batch, torch.arange(len(batch), device=batch.ids.device), compute, tokens=tokens)
+
+
+def _in_order(batch: Batch, rows: Tensor, compute: Callable[[Batch, Tensor], Tensor], most: int) -> Tensor:
+    """`compute` on the rows as they come, `most` at a time, each as wide as the batch.
+
+    For steps that are recorded as a graph, which must not wait to be told how long the texts are.
+    """
+    numbers = torch.arange(len(rows), device=rows.device)
+    return torch.cat([compute(batch.take(rows[some]), some) for some in numbers.split(most)])
 
 
 def erased_logits(

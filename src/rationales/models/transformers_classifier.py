@@ -184,10 +184,15 @@ class TransformersClassifier:
         return guided_batch(batch, self.guide, self.model.dtype).to(self.device)
 
     def collated(
-        self, ids: Sequence[ArrayLike], segments: Sequence[ArrayLike], types: Sequence[ArrayLike] | None
+        self,
+        ids: Sequence[ArrayLike],
+        segments: Sequence[ArrayLike],
+        types: Sequence[ArrayLike] | None,
+        width: int | None = None,
     ) -> Batch:
         """Texts that were encoded before, as the numbers of their tokens, as a batch like that of `encode`."""
-        return collate(ids, segments, types, pad_id=self._pad_id or 0, side=self.padding, sources=()).to(self.device)
+        known = {"pad_id": self._pad_id or 0, "side": self.padding, "sources": (), "width": width}
+        return collate(ids, segments, types, **known).to(self.device)  # type: ignore[arg-type]
 
     def _inputs(self, batch: Batch) -> dict[str, Tensor]:
         inputs = {"input_ids": batch.ids, "attention_mask": batch.keep.long()}

@@ -29,7 +29,7 @@ def compute(part: str, options: Options, report: Callable[[str], None]) -> Found
             ver.Config(
                 out=Path(NAME),
                 batch_size=64,
-                learning_rate=0.002,
+                learning_rate=0.0005,
                 sparsity=0.022,
                 sparsity_weight=3.0,
                 continuity_weight=0.05,
@@ -46,7 +46,7 @@ def compute(part: str, options: Options, report: Callable[[str], None]) -> Found
         runs,
         {part: read_task(train, dev, REVIEW_LABELS)},
         {part: list(test)},
-        updates=options.updates or 5000,
+        updates=options.updates or 6000,
         every=100,
         balance=False,
         device=str(checked_device(options.device or None)),

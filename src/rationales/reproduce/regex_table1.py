@@ -16,7 +16,19 @@ from sklearn.metrics import f1_score
 from rationales.data import Example
 from rationales.explainers import explainers
 from rationales.models import TransformersClassifier
-from rationales.reproduce.regex_training import AMAZON, KINDS, REVIEWS, Job, Kinds, jobs, measured, row, sample, splits
+from rationales.reproduce.regex_training import (
+    AMAZON,
+    KINDS,
+    REGEX,
+    REVIEWS,
+    Job,
+    Kinds,
+    jobs,
+    measured,
+    row,
+    sample,
+    splits,
+)
 from rationales.reproduce.tables import Found, Options, Table, tables
 from rationales.results import Row
 from rationales.run import evaluate, explain
@@ -34,9 +46,9 @@ TESTS = {train: (train, *(other for other in kind if other != train)) for kind i
 ABLATIONS: Kinds = {
     **KINDS,
     "without robustness": {"gradient_weight": 0.0, "adversarial_weight": 0.0},
-    "without guidance": {"guidance_weight": 0.0},
+    "without guidance": {**REGEX, "guidance_weight": 0.0},
     "without adversarial term": {"adversarial_weight": 0.0},
-    "without gradient term": {"gradient_weight": 0.0},
+    "without gradient term": {**REGEX, "gradient_weight": 0.0},
 }
 
 
@@ -46,11 +58,12 @@ def measure(tests: Mapping[str, Sequence[str]], job: Job) -> Found:
     found = []
     for name in tests[job.train]:
         *_, test = splits(name, job.data_dir)
-        found.append(job.entry(name, **_figures(model, sample(test))))
+        found.append(job.entry(name, **figures_of(model, sample(test))))
     return found
 
 
-def _figures(model: TransformersClassifier, examples: Sequence[Example]) -> dict[str, Any]:
+def figures_of(model: TransformersClassifier, examples: Sequence[Example]) -> dict[str, Any]:
+    """Macro-F1, and each attribution's means of the metrics."""
     targets = [example.label for example in examples]  # named sets have the numbers of classes
     figures: dict[str, Any] = {}
     for name, options in ATTRIBUTIONS.items():

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from rationales.errors import InputError
 from rationales.explanation.files import replacing
@@ -14,6 +16,8 @@ from rationales.registry import Registry, option
 from rationales.results import Row, made_now, write
 
 Found: TypeAlias = list[dict[str, Any]]
+Job = TypeVar("Job")
+Result = TypeVar("Result")
 
 SEEDS = (1, 2, 3, 4, 5)
 
@@ -86,16 +90,44 @@ def reproduce(table: Table, options: Options, report: Callable[[str], None]) -> 
             beside.write_text(json.dumps(computed) + "\n", encoding="utf-8")
     found: Found = []
     made: dict[str, Any] = {}
+    seeds: set[int] = set()
     for part in table.parts:
         file = kept / f"{part}.json"
         if file.exists():
             content = _read(file)
-            if content["options"] == options.identity:
+            if _alike(content["options"], options.identity):
                 found += content["runs"]
+                seeds.update(content["options"]["seeds"])
                 made = {**content["made"], "parts": {**made.get("parts", {}), part: content["made"]}}
             else:
                 report(f"{part}: left out of the table, since it was computed with other options")
-    return write(table.name, table.rows(found), seeds=options.seeds, directory=Path(options.out), made=made)
+    return write(table.name, table.rows(found), seeds=sorted(seeds), directory=Path(options.out), made=made)
+
+
+def for_each(
+    work: Callable[[Job], Result], todo: Sequence[Job], workers: int, done: Callable[[int, Result], None]
+) -> list[Result]:
+    """`work` on each, in their order; with several workers, several at once, in processes of their own."""
+    found: dict[int, Result] = {}
+
+    def take(number: int, result: Result) -> None:
+        found[number] = result
+        done(number, result)
+
+    if workers == 1:
+        for number, job in enumerate(todo):
+            take(number, work(job))
+    else:
+        with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
+            waiting = {pool.submit(work, job): number for number, job in enumerate(todo)}
+            for ended in as_completed(waiting):
+                take(waiting[ended], ended.result())
+    return [found[number] for number in sorted(found)]
+
+
+def _alike(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether parts may stand in one table: each of its rows says how many seeds it has."""
+    return {**one, "seeds": None} == {**other, "seeds": None}
 
 
 def _read(file: Path) -> dict[str, Any]:

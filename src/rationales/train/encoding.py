@@ -53,14 +53,18 @@ class EncodedTexts:
         self._ids, self._segments = np.concatenate(ids), np.concatenate(segments)
         self._types = np.concatenate(types) if types else None
 
-    def batch(self, rows: Sequence[int]) -> tuple[Batch, Tensor]:
-        """These texts, on the model's device, and what is to be predicted for each."""
+    def batch(self, rows: Sequence[int], *, multiple: int = 1) -> tuple[Batch, Tensor]:
+        """These texts, on the model's device, padded to a multiple of so many tokens if the model takes as many; and
+        what is to be predicted for each.
+        """
 
         def taken(whole: Numbers) -> list[Numbers]:
             return [whole[self._ends[row] : self._ends[row + 1]] for row in rows]
 
         types = None if self._types is None else taken(self._types)
-        batch = self.model.collated(taken(self._ids), taken(self._segments), types)
+        longest = max(self.lengths[row] for row in rows)
+        width = min(-(-longest // multiple) * multiple, self.model.max_length)
+        batch = self.model.collated(taken(self._ids), taken(self._segments), types, width)
         return batch, self.targets[list(rows)].to(batch.ids.device)
 
 

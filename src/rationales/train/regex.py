@@ -46,9 +46,12 @@ from rationales.train.regex_terms import (
     stability,
     worst_perturbation,
 )
+from rationales.train.replay import Loss, Replays, recordable
 
 Site: TypeAlias = Literal["output", "word"]
 
+STEP = 8
+"""Widths of batches whose steps are recorded are multiples of this, so that there are few of them."""
 TOGETHER = 4096
 """Tokens up to which all versions of a batch make one pass on an accelerator, which has little to do with so few."""
 
@@ -80,6 +83,7 @@ class Config(classifier.Config):
     ascent_rate: float = option(1e-3, "Size of these steps.")
     start: float = option(1e-5, "Standard deviation of the perturbation they start from.")
     epsilon: float = option(1e-5, "See projection.")
+    replay: bool = option(True, "On CUDA, record steps as graphs and replay them, for texts of like length.")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -135,14 +139,37 @@ class Objective(classifier.Objective):
         self.config = config
         self.shown: dict[str, Tensor] = {}
         self._steps = 0
+        self._replays = Replays(self.network)
 
     def forward(self, rows: list[int]) -> Tensor:
-        config, model = self.config, self.model
+        config = self.config
         guided = bool(config.guidance_weight) and self._steps % config.guide_every == 0
         self._steps += self.training
         if not (guided or config.gradient_weight or config.adversarial_weight):
             return config.classification_weight * super().forward(rows)
-        batch, targets = self.texts.batch(rows)
+        replayed = config.replay and self._replayable
+        batch, targets = self.texts.batch(rows, multiple=STEP if replayed else 1)
+
+        def compute(ids: Tensor, keep: Tensor, segments: Tensor, targets: Tensor, *types: Tensor) -> Loss:
+            same = replace(batch, ids=ids, keep=keep, segments=segments, types=types[0] if types else None)
+            return self._terms(same, targets, guided)
+
+        given = (batch.ids, batch.keep, batch.segments, targets, *(() if batch.types is None else (batch.types,)))
+        loss, self.shown = self._replays(guided, compute, *given) if replayed else compute(*given)
+        return loss
+
+    @property
+    def _replayable(self) -> bool:
+        return (
+            recordable(self.model.device)
+            and self.training
+            and torch.is_grad_enabled()
+            and not torch.is_autocast_enabled("cuda")
+        )
+
+    def _terms(self, batch: Batch, targets: Tensor, guided: bool) -> Loss:
+        """The loss, and the terms it is made of, unweighted."""
+        config, model = self.config, self.model
         wanted = self._importance(batch, targets) if guided else None
         delta = self._perturbation(batch) if config.adversarial_weight else None
         texts = [batch]
@@ -165,8 +192,8 @@ class Objective(classifier.Objective):
         if wanted is not None:
             both = (attention[:size], attention[size : 2 * size])
             terms["guidance"] = sum(agreement(wanted, some, batch, config.direction) for some in both)  # type: ignore[assignment]
-        self.shown = {name: term.detach() for name, term in terms.items()}
-        return torch.stack([getattr(config, f"{name}_weight") * term for name, term in terms.items()]).sum()
+        weighted = [getattr(config, f"{name}_weight") * term for name, term in terms.items()]
+        return torch.stack(weighted).sum(), {name: term.detach() for name, term in terms.items()}
 
     def figures(self) -> Mapping[str, float]:
         """The terms, unweighted, of the last batch."""

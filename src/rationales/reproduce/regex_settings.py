@@ -1,0 +1,50 @@
+"""Settings of REGEX, looked at on the dev set of SST-2 alone: the tables' own were chosen here, before any test data.
+
+points   of integrated gradients in training, and guidance in every fourth batch only: what fewer cost in faithfulness
+weights  the adversarial term's weight and the place of its perturbation
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rationales.reproduce.regex_table1 import figures_of, rows
+from rationales.reproduce.regex_training import BASELINE, DATA, REGEX, Job, Kinds, jobs, measured, splits
+from rationales.reproduce.tables import Found, Options, Table, tables
+
+SETTINGS: dict[str, Kinds] = {
+    "points": {
+        "baseline": BASELINE,
+        **{f"{steps} points": {**REGEX, "guide_steps": steps} for steps in (1, 2, 4, 8, 50)},
+        "8 points, every 4th batch": {**REGEX, "guide_steps": 8, "guide_every": 4},
+    },
+    "weights": {
+        "as published": {},
+        "adversarial 4": {"adversarial_weight": 4.0},
+        "adversarial 2, words": {"adversarial_weight": 2.0, "site": "word"},
+    },
+}
+
+
+def on_dev(job: Job) -> Found:
+    """What `regex-table1` measures, on dev data."""
+    model = job.trained()
+    _, dev, _ = splits(job.train, job.data_dir)
+    return [job.entry("dev", **figures_of(model, list(dev)))]
+
+
+def compute(part: str, options: Options, report: Callable[[str], None]) -> Found:
+    """Train and measure each setting."""
+    return measured(on_dev, jobs(SETTINGS[part], DATA, options), options, report)
+
+
+tables("regex-settings")(
+    Table(
+        "regex-settings",
+        "Settings of REGEX on dev data.",
+        tuple(SETTINGS),
+        compute,
+        rows,
+        seeds=(1,),
+    )
+)
