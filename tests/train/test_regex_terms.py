@@ -16,6 +16,7 @@ from rationales.train.regex_terms import (
     divergence,
     importance,
     least_important,
+    norm_of,
     projected,
     shares,
     smoothness,
@@ -43,6 +44,16 @@ def test_the_gradient_of_a_logistic_regression() -> None:
     found = smoothness(cross_entropy(logits, targets, reduction="sum"), inputs, 5)
     errors = softmax(logits, -1) - nn.functional.one_hot(targets, 2)  # ∂ℓ/∂logits, so ∂ℓ/∂x = W (p - y)
     assert float(found.detach()) == pytest.approx(float((errors @ weights.T).norm(dim=1).mean().detach()))
+
+
+def test_the_norm_of_several_and_its_gradient() -> None:
+    tensors = [torch.randn(size, dtype=torch.float64, requires_grad=True) for size in ((3, 2), (4,), (1, 1))]
+    assert float(norm_of(tensors).detach()) == pytest.approx(
+        float(torch.cat([own.detach().flatten() for own in tensors]).norm())
+    )
+    assert torch.autograd.gradcheck(lambda *some: 3 * norm_of(some), tensors)
+    nothing = torch.zeros(2, requires_grad=True)
+    assert torch.equal(torch.autograd.grad(norm_of([nothing]), nothing)[0], torch.zeros(2))
 
 
 def test_the_gradient_term_has_a_gradient() -> None:

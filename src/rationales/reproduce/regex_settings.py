@@ -19,9 +19,9 @@ SETTINGS: dict[str, Kinds] = {
         "8 points, every 4th batch": {**REGEX, "guide_steps": 8, "guide_every": 4},
     },
     "weights": {
-        "as published": {},
-        "adversarial 4": {"adversarial_weight": 4.0},
-        "adversarial 2, words": {"adversarial_weight": 2.0, "site": "word"},
+        "adversarial 0.5, as published": {"guide_steps": 2},
+        "adversarial 4": {**REGEX, "adversarial_weight": 4.0},
+        "adversarial 2, words": {**REGEX, "site": "word"},
     },
 }
 

@@ -41,6 +41,7 @@ from rationales.train.regex_terms import (
     agreement,
     importance,
     least_important,
+    norm_of,
     projected,
     smoothness,
     stability,
@@ -53,7 +54,7 @@ Site: TypeAlias = Literal["output", "word"]
 STEP = 8
 """Widths of batches whose steps are recorded are multiples of this, so that there are few of them."""
 TOGETHER = 4096
-"""Tokens up to which all versions of a batch make one pass on an accelerator, which has little to do with so few."""
+"""Tokens up to which all versions of a batch make one pass on an accelerator that waits for kernels to be launched."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,8 @@ def train(
 
 
 def _together(batch: Batch) -> bool:
-    return batch.ids.device.type != "cpu" and batch.ids.numel() <= TOGETHER
+    waits = batch.ids.device.type != "cpu" and not (batch.ids.is_cuda and torch.cuda.is_current_stream_capturing())
+    return waits and batch.ids.numel() <= TOGETHER
 
 
 class _Pass(NamedTuple):
@@ -186,7 +188,9 @@ class Objective(classifier.Objective):
             summed = cross_entropy(logits[:size], targets, reduction="sum")
             terms["gradient"] = smoothness(summed, first.embeddings, size)
             if config.param_norm:
-                terms["gradient"] = terms["gradient"] + self._norm()
+                terms["gradient"] = terms["gradient"] + norm_of(
+                    [own for own in self.network.parameters() if own.requires_grad]
+                )
         if delta is not None:
             terms["adversarial"] = stability(logits[-size:], logits[:size])
         if wanted is not None:
@@ -202,7 +206,8 @@ class Objective(classifier.Objective):
     def _passes(self, texts: list[Batch], delta: Tensor | None) -> list[_Pass]:
         """The versions of the texts, of which the last gets the perturbation: in one pass, or the whole texts first.
 
-        Of these alone a gradient is wanted with its graph. Small batches are faster together all the same.
+        Of these alone a gradient is wanted with its graph. Small batches whose kernels are launched one by one are
+        faster together all the same.
         """
         groups = [texts] if _together(texts[0]) or len(texts) == 1 else [texts[:1], texts[1:]]
         return [self._pass(group, delta if group is groups[-1] else None) for group in groups]
@@ -219,13 +224,6 @@ class Objective(classifier.Objective):
     def _importance(self, batch: Batch, targets: Tensor) -> Tensor:
         config = self.config
         return importance(self.model, batch, targets, config.guide, config.aggregate, config.guide_steps)
-
-    def _norm(self) -> Tensor:
-        """‖θ‖₂ of all that learns."""
-        learning: list[Tensor] = [own for own in self.network.parameters() if own.requires_grad]
-        norms: tuple[Tensor, ...] = torch._foreach_norm(learning)  # a few kernels for all of them
-        total: Tensor = torch.stack(norms).norm()
-        return total
 
     # The perturbation
 

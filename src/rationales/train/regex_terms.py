@@ -7,11 +7,12 @@ agreement    how far attention is from what an attribution method says
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Literal, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, TypeAlias
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 from torch.nn.functional import log_softmax
 
 from rationales.explainers.deeplift import deeplift
@@ -35,6 +36,26 @@ def smoothness(loss: Tensor, embeddings: Tensor, rows: int) -> Tensor:
     """
     (slopes,) = torch.autograd.grad(loss, embeddings, create_graph=True)
     return (slopes[:rows].flatten(1).square().sum(1) + TINY).sqrt().mean()
+
+
+def norm_of(tensors: Sequence[Tensor]) -> Tensor:
+    """‖·‖₂ of all of them together, at a few kernels for all forward and backward: a graph would take four for each."""
+    total: Tensor = _Norm.apply(*tensors)
+    return total
+
+
+class _Norm(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, *tensors: Tensor) -> Tensor:
+        total: Tensor = torch.stack(torch._foreach_norm(tensors)).norm()
+        ctx.save_for_backward(total, *tensors)
+        return total
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, ...]:
+        total, *tensors = ctx.saved_tensors
+        return tuple(torch._foreach_mul(tensors, slope / total.clamp(min=TINY)))
 
 
 def divergence(of: Tensor, to: Tensor) -> Tensor:
