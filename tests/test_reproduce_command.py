@@ -19,17 +19,21 @@ from rationales.data.planted import REVIEW_LABELS, reviews
 from rationales.errors import InputError, QualityWarning
 from rationales.models.rationalizer import Rationalizer
 from rationales.reproduce import (
+    Options,
+    Table,
     planted_rationalizers,
     regex_table1,
     regex_table3,
     regex_table6,
     regex_training,
+    reproduce,
     tables,
     ver_table1,
     ver_table3,
 )
 from rationales.reproduce.products import quick_products
 from rationales.reproduce.rationalizers import marked_share, rows_beside, scored, texts_to_test
+from rationales.results import Row
 from rationales.train.rationalizers import rnp, train
 from tiny import network, tokenizer
 
@@ -79,6 +83,25 @@ def test_a_table_is_computed_and_resumed(call, tmp_path: Path, monkeypatch) -> N
     assert "other options" in err
     status, _, _ = call(*arguments[:2], "3", *arguments[3:], "--overwrite")
     assert status == 0
+
+
+def test_parts_of_other_seeds_stand_in_one_table(tmp_path: Path) -> None:
+    def compute(part: str, options: Options, _report) -> list[dict[str, object]]:
+        return [{"part": part, "seed": seed} for seed in options.seeds]
+
+    def rows(found) -> list[Row]:
+        return [Row("runs", sum(run["part"] == part for run in found), data=part) for part in ("a", "b")]
+
+    table = Table("toy", "A table.", ("a", "b"), compute, rows)
+    told: list[str] = []
+    reproduce(table, Options(tmp_path, seeds=(1, 2, 3), parts=("a",)), told.append)
+    path = reproduce(table, Options(tmp_path, seeds=(1, 4), parts=("b",)), told.append)
+    content = json.loads(path.read_text())
+    assert [row["mean"] for row in content["rows"]] == [3, 2]
+    assert content["seeds"] == [1, 2, 3, 4]
+    path = reproduce(table, Options(tmp_path, seeds=(1, 4), updates=7, parts=("b",), overwrite=True), told.append)
+    assert [row["mean"] for row in json.loads(path.read_text())["rows"]] == [0, 2]
+    assert told == ["a: left out of the table, since it was computed with other options"]
 
 
 def test_beer_reviews_need_their_files_and_vectors(call, tmp_path: Path) -> None:

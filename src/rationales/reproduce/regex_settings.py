@@ -12,6 +12,7 @@ from rationales.reproduce.regex_table1 import figures_of, rows
 from rationales.reproduce.regex_training import BASELINE, DATA, REGEX, Job, Kinds, jobs, measured, splits
 from rationales.reproduce.tables import Found, Options, Table, tables
 
+NAME = "regex-settings"
 SETTINGS: dict[str, Kinds] = {
     "points": {
         "baseline": BASELINE,
@@ -30,17 +31,18 @@ def on_dev(job: Job) -> Found:
     """What `regex-table1` measures, on dev data."""
     model = job.trained()
     _, dev, _ = splits(job.train, job.data_dir)
-    return [job.entry("dev", **figures_of(model, list(dev)))]
+    texts = list(dev)
+    return [job.entry("dev", **figures_of(model, texts, len(texts)))]
 
 
 def compute(part: str, options: Options, report: Callable[[str], None]) -> Found:
     """Train and measure each setting."""
-    return measured(on_dev, jobs(SETTINGS[part], DATA, options), options, report)
+    return measured(on_dev, jobs(SETTINGS[part], DATA, options), options.folder(NAME, part), options, report)
 
 
-tables("regex-settings")(
+tables(NAME)(
     Table(
-        "regex-settings",
+        NAME,
         "Settings of REGEX on dev data.",
         tuple(SETTINGS),
         compute,

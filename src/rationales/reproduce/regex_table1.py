@@ -19,7 +19,9 @@ from rationales.explainers import explainers
 from rationales.models import TransformersClassifier, predict, rounds
 from rationales.reproduce.regex_training import (
     AMAZON,
+    ELSEWHERE,
     KINDS,
+    MEASURED,
     REGEX,
     REVIEWS,
     Job,
@@ -59,14 +61,15 @@ def measure(tests: Mapping[str, Sequence[str]], job: Job) -> Found:
     found = []
     for name in tests[job.train]:
         *_, test = splits(name, job.data_dir)
-        found.append(job.entry(name, **figures_of(model, list(test))))
+        size = MEASURED if name == job.train else ELSEWHERE
+        found.append(job.entry(name, **figures_of(model, list(test), size)))
     return found
 
 
-def figures_of(model: TransformersClassifier, examples: Sequence[Example]) -> dict[str, Any]:
-    """Macro-F1 of all texts, and of a sample of them each attribution's means of the metrics."""
+def figures_of(model: TransformersClassifier, examples: Sequence[Example], size: int) -> dict[str, Any]:
+    """Macro-F1 of all texts, and of `size` of them each attribution's means of the metrics."""
     figures: dict[str, Any] = {"macro_f1": _macro_f1(model, examples)}
-    some = sample(examples)
+    some = sample(examples, size)
     for name, options in ATTRIBUTIONS.items():
         explanations = explain(model, some, explainers[name](**options))
         results = evaluate(model, explanations, list(METRICS.values()))
@@ -84,10 +87,15 @@ def _macro_f1(model: TransformersClassifier, examples: Sequence[Example]) -> flo
 
 
 def compute(
-    kinds: Kinds, tests: Mapping[str, Sequence[str]], part: str, options: Options, report: Callable[[str], None]
+    table: str,
+    kinds: Kinds,
+    tests: Mapping[str, Sequence[str]],
+    part: str,
+    options: Options,
+    report: Callable[[str], None],
 ) -> Found:
     """Train and measure all kinds on one data set."""
-    return measured(partial(measure, tests), jobs(kinds, part, options), options, report)
+    return measured(partial(measure, tests), jobs(kinds, part, options), options.folder(table, part), options, report)
 
 
 _PAPER = """
@@ -138,7 +146,7 @@ tables("regex-table1")(
         "regex-table1",
         "Faithfulness of attributions with and without REGEX, in and out of domain.",
         (*REVIEWS, *AMAZON),
-        partial(compute, KINDS, TESTS),
+        partial(compute, "regex-table1", KINDS, TESTS),
         rows,
     )
 )
@@ -147,7 +155,7 @@ tables("regex-table4")(
         "regex-table4",
         "REGEX without each of its terms.",
         ("sst2",),
-        partial(compute, ABLATIONS, {"sst2": ("sst2",)}),
+        partial(compute, "regex-table4", ABLATIONS, {"sst2": ("sst2",)}),
         rows,
     )
 )

@@ -1,7 +1,7 @@
 """What tables about REGEX have in common: classifiers trained with and without it, on one data set and several seeds.
 
 What differs from the paper: the encoder is what is given (BERT-base there); Yelp and Amazon are smaller sets, Prime
-Pantry is missing; at most `MEASURED` texts of each test set are explained; a training has fewer epochs, and on an
+Pantry is missing; few texts of each test set are explained; a training has fewer epochs, and on an
 accelerator matrices are multiplied in TF32.
 """
 
@@ -19,11 +19,13 @@ from rationales.data import Dataset, Example, load
 from rationales.models import TransformersClassifier
 from rationales.models.loading import checked_device
 from rationales.reproduce.products import quick_products
-from rationales.reproduce.tables import Found, Options, Table, for_each, tables
+from rationales.reproduce.tables import Found, Options, Table, tables
+from rationales.reproduce.trainings import for_each
 from rationales.results import Row
 from rationales.train import regex
 
-MEASURED = 500
+MEASURED, ELSEWHERE = 500, 200
+"""Texts of a test set that are explained, and of one from elsewhere than the training data."""
 LENGTH = 256
 
 REVIEWS, AMAZON = ("sst2", "imdb", "yelp"), ("amazon-digital-music", "amazon-musical-instruments")
@@ -48,6 +50,11 @@ class Job:
     train: str
     data_dir: str
     device: str
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What tells it from others."""
+        return {"name": self.name, "train": self.train, **self.config.choices()}
 
     def trained(self) -> TransformersClassifier:
         """The model; it is trained unless it was before."""
@@ -78,10 +85,10 @@ def splits(name: str, data_dir: str) -> tuple[Dataset, Dataset, Dataset]:
     return opened("train"), opened("dev"), opened("test")
 
 
-def sample(examples: Iterable[Example]) -> list[Example]:
-    """At most `MEASURED` of them, the same each time."""
+def sample(examples: Iterable[Example], size: int = MEASURED) -> list[Example]:
+    """At most so many of them, the same each time."""
     whole = list(examples)
-    return [whole[place] for place in np.random.default_rng(0).permutation(len(whole))[:MEASURED]]
+    return [whole[place] for place in np.random.default_rng(0).permutation(len(whole))[:size]]
 
 
 def jobs(kinds: Kinds, train: str, options: Options) -> list[Job]:
@@ -110,16 +117,18 @@ def jobs(kinds: Kinds, train: str, options: Options) -> list[Job]:
     ]
 
 
-def measured(measure: Measure, todo: Sequence[Job], options: Options, report: Callable[[str], None]) -> Found:
+def measured(
+    measure: Measure, todo: Sequence[Job], folder: Path, options: Options, report: Callable[[str], None]
+) -> Found:
     """What `measure` finds in each training, in their order; several at once if there are workers for them."""
-    ended: list[int] = []
+    ended: list[Job] = []
 
-    def done(number: int, _entries: Found) -> None:
-        ended.append(number)
-        job = todo[number]
+    def done(job: Job) -> None:
+        ended.append(job)
         report(f"{job.train}: {len(ended)} of {len(todo)} are done; {job.name}, seed {job.config.seed}")
 
-    return [entry for entries in for_each(partial(_quickly, measure), todo, options.workers, done) for entry in entries]
+    found = for_each(partial(_quickly, measure), todo, folder, options.workers, done)
+    return [entry for entries in found for entry in entries]
 
 
 def _quickly(measure: Measure, job: Job) -> Found:
@@ -143,6 +152,6 @@ def table_of_one_measure(
     """Register a table of one measure, with and without REGEX, with a part for each training set."""
 
     def compute(part: str, options: Options, report: Callable[[str], None]) -> Found:
-        return measured(measure, jobs(KINDS, part, options), options, report)
+        return measured(measure, jobs(KINDS, part, options), options.folder(name, part), options, report)
 
     tables(name)(Table(name, about, tuple(parts), compute, rows))

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 from rationales.errors import InputError
 from rationales.explanation.files import replacing
@@ -16,8 +15,6 @@ from rationales.registry import Registry, option
 from rationales.results import Row, made_now, write
 
 Found: TypeAlias = list[dict[str, Any]]
-Job = TypeVar("Job")
-Result = TypeVar("Result")
 
 SEEDS = (1, 2, 3, 4, 5)
 
@@ -43,6 +40,10 @@ class Options:
             raise InputError(f"seeds must be different numbers from 0 up, got {', '.join(map(str, self.seeds))}")
         if self.workers < 1:
             raise InputError(f"workers must be at least 1, got {self.workers}")
+
+    def folder(self, table: str, part: str) -> Path:
+        """Where a part may keep what it needs until it is finished."""
+        return Path(self.out) / table / part
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -85,9 +86,12 @@ def reproduce(table: Table, options: Options, report: Callable[[str], None]) -> 
                 raise InputError(f"{file} was computed with other options; use --overwrite or another --out")
             report(f"{part}: finished before")
             continue
+        if options.overwrite:
+            shutil.rmtree(options.folder(table.name, part), ignore_errors=True)
         computed = {"options": options.identity, "made": made_now(), "runs": table.compute(part, options, report)}
         with replacing(file) as beside:
             beside.write_text(json.dumps(computed) + "\n", encoding="utf-8")
+        shutil.rmtree(options.folder(table.name, part), ignore_errors=True)
     found: Found = []
     made: dict[str, Any] = {}
     seeds: set[int] = set()
@@ -102,27 +106,6 @@ def reproduce(table: Table, options: Options, report: Callable[[str], None]) -> 
             else:
                 report(f"{part}: left out of the table, since it was computed with other options")
     return write(table.name, table.rows(found), seeds=sorted(seeds), directory=Path(options.out), made=made)
-
-
-def for_each(
-    work: Callable[[Job], Result], todo: Sequence[Job], workers: int, done: Callable[[int, Result], None]
-) -> list[Result]:
-    """`work` on each, in their order; with several workers, several at once, in processes of their own."""
-    found: dict[int, Result] = {}
-
-    def take(number: int, result: Result) -> None:
-        found[number] = result
-        done(number, result)
-
-    if workers == 1:
-        for number, job in enumerate(todo):
-            take(number, work(job))
-    else:
-        with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
-            waiting = {pool.submit(work, job): number for number, job in enumerate(todo)}
-            for ended in as_completed(waiting):
-                take(waiting[ended], ended.result())
-    return [found[number] for number in sorted(found)]
 
 
 def _alike(one: dict[str, Any], other: dict[str, Any]) -> bool:

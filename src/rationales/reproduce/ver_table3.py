@@ -8,9 +8,7 @@ so few texts, epochs and learning rates as published are too few updates for a c
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from rationales.data import Dataset, load
@@ -18,7 +16,8 @@ from rationales.errors import InputError
 from rationales.models.loading import checked_device
 from rationales.models.rationalizer import Rationalizer
 from rationales.reproduce.rationalizers import marked_share, rows_beside, scored, texts_to_test
-from rationales.reproduce.tables import Found, Options, Table, for_each, tables
+from rationales.reproduce.tables import Found, Options, Table, tables
+from rationales.reproduce.trainings import for_each
 from rationales.results import Row
 from rationales.train.rationalizers import rationalizers, train
 from rationales.train.rationalizers.game import GameConfig
@@ -47,6 +46,11 @@ class Job(NamedTuple):
     data_dir: str
     device: str
 
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What tells it from others."""
+        return {"name": self.name, "data": self.data, **self.config.choices()}
+
 
 def compute(part: str, options: Options, report: Callable[[str], None]) -> Found:
     """Train and measure RNP and VER on one data set."""
@@ -55,12 +59,12 @@ def compute(part: str, options: Options, report: Callable[[str], None]) -> Found
     if options.updates:
         raise InputError(f"ver-table3 goes through its data {EPOCHS} times; --updates has no meaning there")
     device = checked_device(options.device or None)
-    models = Path(options.out) / "ver-table3" / f"{part}-models"  # a run that was stopped goes on from there
+    folder = options.folder("ver-table3", part)
     todo = []
     for name, method in METHODS.items():
         for seed in options.seeds:
             config = rationalizers[method].Config(
-                out=models / f"{method}-{seed}",
+                out=folder / f"{method}-{seed}",
                 encoder=options.encoder,
                 epochs=EPOCHS,
                 batch_size=BATCH,
@@ -77,12 +81,13 @@ def compute(part: str, options: Options, report: Callable[[str], None]) -> Found
             )
             todo.append(Job(name, config, part, options.data_dir, str(device)))
 
-    def done(number: int, entry: dict[str, Any]) -> None:
-        report(f"{part}: {todo[number].name}, seed {entry['seed']}: F1 {entry['f1']:.3f}, S {entry['sparsity']:.3f}")
-
-    found = for_each(_measured, todo, options.workers, done)
-    shutil.rmtree(models)
-    return found
+    return for_each(
+        _measured,
+        todo,
+        folder,
+        options.workers,
+        lambda job: report(f"{part}: {job.name}, seed {job.config.seed}, is done"),
+    )
 
 
 def _measured(job: Job) -> dict[str, Any]:

@@ -77,10 +77,13 @@ class Settings:
         if self.precision not in get_args(Precision):
             raise InputError(f"precision must be one of {', '.join(get_args(Precision))}; got {self.precision!r}")
 
+    def choices(self) -> dict[str, Any]:
+        """All but where the model goes."""
+        return {key: value for key, value in asdict(self).items() if key not in ("out", "overwrite")}
+
     def run(self, recipe: str, facts: Mapping[str, Any]) -> Run:
         """The run that these settings make of a recipe, with further facts that tell it from others (plain JSON)."""
-        config = {key: value for key, value in asdict(self).items() if key not in ("out", "overwrite")}
-        return Run(Path(self.out), {"recipe": recipe, "config": config, **facts}, overwrite=self.overwrite)
+        return Run(Path(self.out), {"recipe": recipe, "config": self.choices(), **facts}, overwrite=self.overwrite)
 
 
 class Buckets(Sampler[list[int]]):

@@ -53,6 +53,8 @@ Site: TypeAlias = Literal["output", "word"]
 
 STEP = 8
 """Widths of batches whose steps are recorded are multiples of this, so that there are few of them."""
+RECORDED = 4096
+"""Tokens up to which a step is recorded: with more, launching takes no longer than computing; and graphs need memory."""
 TOGETHER = 4096
 """Tokens up to which all versions of a batch make one pass on an accelerator that waits for kernels to be launched."""
 
@@ -151,6 +153,7 @@ class Objective(classifier.Objective):
             return config.classification_weight * super().forward(rows)
         replayed = config.replay and self._replayable
         batch, targets = self.texts.batch(rows, multiple=STEP if replayed else 1)
+        replayed = replayed and batch.ids.numel() <= RECORDED
 
         def compute(ids: Tensor, keep: Tensor, segments: Tensor, targets: Tensor, *types: Tensor) -> Loss:
             same = replace(batch, ids=ids, keep=keep, segments=segments, types=types[0] if types else None)
