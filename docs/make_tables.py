@@ -21,7 +21,7 @@ from rationales.train.rationalizers import GameConfig, rationalizers
 DOCS = Path(__file__).parent
 KINDS = (
     "options|facts|measured|planted|scaling|speed|at once|step|rationalizers|variants|game options|"
-    "links|plausible links|guided links|planted links"
+    "links|plausible links|guided links|planted links|regex settings"
 )
 BLOCK = re.compile(rf"(<!-- ({KINDS}) -->\n).*?(<!-- end -->)", re.DOTALL)
 FIGURES = ("auroc", "comprehensiveness", "sufficiency", "seconds_per_1000_tokens")
@@ -290,6 +290,30 @@ def planted_links(_page: str) -> str:
     return _each("planted-links.json", drawn)
 
 
+def settings(_page: str) -> str:
+    """How faithful attributions of models trained in several ways are."""
+
+    def drawn(rows: list[dict[str, Any]]) -> str:
+        names = list(dict.fromkeys(row["explainer"] for row in rows if row["explainer"]))
+        scores = {row["method"]: row for row in rows if row["metric"] == "macro F1"}
+        found = {(row["method"], row["explainer"], row["metric"]): row["mean"] for row in rows}
+        lines = [
+            [
+                method,
+                f"{100 * scores[method]['mean']:.1f}",
+                *(
+                    f"{found[method, name, 'sufficiency']:.2f} / {found[method, name, 'comprehensiveness']:.2f}"
+                    for name in names
+                ),
+            ]
+            for method in scores
+        ]
+        heads = [f"[`{name}`](methods/{name}.md)" for name in names]
+        return table(["training", "macro F1", *heads], lines)
+
+    return _each("regex-settings.json", drawn)
+
+
 def _each(pattern: str, drawn: Callable[[list[dict[str, Any]]], str]) -> str:
     """What is drawn of the rows of each file, below its machine and its name."""
     return "\n".join(f"**{machine}** (`results/{file}`)\n\n{drawn(rows)}" for machine, file, rows in _results(pattern))
@@ -362,6 +386,7 @@ MADE_BY = {
     "plausible links": plausible,
     "guided links": guided,
     "planted links": planted_links,
+    "regex settings": settings,
     "variants": variants,
     "game options": game_options,
 }

@@ -11,8 +11,8 @@ PAGES: dict[str, list[tuple[str, list[str]]]] = {
         (
             "Use",
             [
-                "explain", "compare", "data", "bad-input", "planted", "train", "rationalizers", "alignments",
-                "attack", "explanations", "import",
+                "explain", "compare", "data", "bad-input", "planted", "train", "faithful-classifiers", "rationalizers",
+                "alignments", "attack", "explanations", "import",
             ],
         ),
         ("Look up", ["methods/index", "links/index", "metrics/index", "api", "results"]),

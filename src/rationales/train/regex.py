@@ -54,7 +54,7 @@ Site: TypeAlias = Literal["output", "word"]
 STEP = 8
 """Widths of batches whose steps are recorded are multiples of this, so that there are few of them."""
 RECORDED = 4096
-"""Tokens up to which a step is recorded: with more, launching takes no longer than computing; and graphs need memory."""
+"""Tokens up to which a step is recorded: with more, launching takes no longer than computing, and memory counts."""
 TOGETHER = 4096
 """Tokens up to which all versions of a batch make one pass on an accelerator that waits for kernels to be launched."""
 
@@ -75,7 +75,7 @@ class Config(classifier.Config):
     param_norm: bool = option(True, "Add the norm of all parameters to the gradient term, as the paper does.")
     guide: Guide = option("integrated_gradients", "Attribution that attention should agree with.")
     aggregate: Aggregate = option("l2", "How the guide makes one number of a token's dimensions: l2 or mean.")
-    guide_steps: int = option(8, "Steps of integrated gradients in training; the paper takes 50.")
+    guide_steps: int = option(2, "Points of integrated gradients in training; the paper takes 50.")
     guide_every: int = option(1, "Guide attention in every k-th batch only.")
     masked: float = option(0.15, "Share K of the least important tokens that are masked.")
     direction: Direction = option("forward", "KL(guide ‖ attention), or reverse.")
