@@ -28,7 +28,8 @@ main > div { flex: 1 } h2 { font: 1rem monospace; margin: .5rem 1rem }
 def photograph(scheme: Literal["light", "dark"], path: Path) -> None:
     """Both models beside each other."""
     parts = [
-        f"<div><h2>{name}</h2>{Explanations.from_jsonl(PICTURES / file).to_html()}</div>" for name, file in MODELS.items()
+        f"<div><h2>{name}</h2>{Explanations.from_jsonl(PICTURES / file).to_html()}</div>"
+        for name, file in MODELS.items()
     ]
     chromium = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     with sync_playwright() as playwright:

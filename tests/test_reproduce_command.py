@@ -167,12 +167,17 @@ def test_table_3_selects_from_the_document_alone(call, tmp_path: Path, monkeypat
     monkeypatch.setattr(ver_table3, "EPOCHS", 1)
     monkeypatch.setattr(ver_table3, "LENGTH", 32)
     status, out, err = call(
-        "ver-table3", "--part", "multirc", "--seeds", "1", "--encoder", str(encoder), "--data-dir", str(tmp_path),
+        "ver-table3", "--part", "multirc", "--part", "multirc-controls", "--seeds", "1", "--encoder", str(encoder),
+        "--data-dir", str(tmp_path),
         "--out", str(tmp_path / "results"), "--device", "cpu",
     )  # fmt: skip
     assert status == 0, err
     content = json.loads(Path(out.strip()).with_suffix(".json").read_text())
-    assert {row["method"] for row in content["rows"]} == {"RNP", "VER"}
+    metrics: dict[str, set[str]] = {}
+    for row in content["rows"]:
+        metrics.setdefault(row["method"], set()).add(row["metric"])
+    assert metrics["RNP"] == metrics["VER"] > {"F1", "accuracy"}
+    assert metrics["first text alone"] == metrics["both texts"] == {"accuracy", "dev accuracy"}
 
 
 def test_what_is_selected_is_compared_with_what_is_marked(tmp_path: Path) -> None:

@@ -133,10 +133,11 @@ def rows_beside(found: Sequence[dict[str, Any]], published: str) -> list[Row]:
         own = [run for run in found if (run["data"], run["name"]) == (data, name)]
         figures_then = zip(METRICS, known.get((data, name), ()), strict=False)
         paper = {metric: value for metric, value in figures_then if not math.isnan(value)}
-        figures = {metric: [run[field] for run in own] for metric, field in METRICS.items()}
+        figures = {metric: [run[field] for run in own] for metric, field in METRICS.items() if field in own[0]}
         if "by_chance" in own[0]:
             figures["S, drawn by chance"] = [run["by_chance"]["sparsity"] for run in own]
             figures["F1, drawn by chance"] = [run["by_chance"]["f1"] for run in own]
+        if "dev_accuracy" in own[0]:
             figures["dev accuracy"] = [run["dev_accuracy"] for run in own]
         for metric, values in figures.items():
             percent = 100 * np.array(values)

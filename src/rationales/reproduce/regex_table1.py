@@ -11,12 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-import torch
 from sklearn.metrics import f1_score
 
 from rationales.data import Example
 from rationales.explainers import explainers
-from rationales.models import TransformersClassifier, predict, rounds
+from rationales.models import TransformersClassifier
 from rationales.reproduce.regex_training import (
     AMAZON,
     ELSEWHERE,
@@ -33,6 +32,7 @@ from rationales.reproduce.regex_training import (
     splits,
 )
 from rationales.reproduce.tables import Found, Options, Table, tables
+from rationales.reproduce.trainings import answered
 from rationales.results import Row
 from rationales.run import evaluate, explain
 
@@ -68,22 +68,14 @@ def measure(tests: Mapping[str, Sequence[str]], job: Job) -> Found:
 
 def figures_of(model: TransformersClassifier, examples: Sequence[Example], size: int) -> dict[str, Any]:
     """Macro-F1 of all texts, and of `size` of them each attribution's means of the metrics."""
-    figures: dict[str, Any] = {"macro_f1": _macro_f1(model, examples)}
+    targets = [example.label for example in examples]  # named sets have the numbers of classes
+    figures: dict[str, Any] = {"macro_f1": float(f1_score(targets, answered(model, examples), average="macro"))}
     some = sample(examples, size)
     for name, options in ATTRIBUTIONS.items():
         explanations = explain(model, some, explainers[name](**options))
         results = evaluate(model, explanations, list(METRICS.values()))
         figures[name] = {short: result.aggregate.mean for short, result in zip(METRICS, results, strict=True)}
     return figures
-
-
-def _macro_f1(model: TransformersClassifier, examples: Sequence[Example]) -> float:
-    said: list[int] = []
-    with torch.no_grad(), model.borrowed():
-        for part in rounds(model, examples):
-            said += predict(model, model.encode(part, warn=False)).argmax(-1).tolist()
-    targets = [example.label for example in examples]  # named sets have the numbers of classes
-    return float(f1_score(targets, said, average="macro"))
 
 
 def compute(

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import active_children, get_context
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+import torch
+
+from rationales.data import Example
 from rationales.explanation.files import replacing
+from rationales.models import Model, predict, rounds
 
 
 class Training(Protocol):
@@ -56,6 +60,15 @@ def for_each(
                     process.terminate()
                 raise
     return [json.loads(file.read_text(encoding="utf-8")) for file in files]
+
+
+def answered(model: Model, examples: Iterable[Example]) -> list[int]:
+    """The number of the class that a model says of each text."""
+    said: list[int] = []
+    with torch.no_grad(), model.borrowed():
+        for part in rounds(model, examples):
+            said += predict(model, model.encode(part, warn=False)).argmax(-1).tolist()
+    return said
 
 
 def _digest(identity: dict[str, Any]) -> str:

@@ -3,27 +3,39 @@
 The question or claim is always seen; tokens are selected from the document. The paper's encoder is bert-base-uncased.
 MultiRC is a fifth of the published training data here; FEVER has none, so its dev set is split into train and dev. With
 so few texts, epochs and learning rates as published are too few updates for a choice to form: there are more of both.
+
+The controls are plain classifiers of the question or claim alone, which no selection can tell from a rationalizer that
+makes no use of its document, and of both texts whole, which says what there is to be had from the document.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from rationales.data import Dataset, load
+import numpy as np
+
+from rationales.data import Dataset, Example, load
 from rationales.errors import InputError
+from rationales.models import TransformersClassifier
 from rationales.models.loading import checked_device
 from rationales.models.rationalizer import Rationalizer
 from rationales.reproduce.rationalizers import marked_share, rows_beside, scored, texts_to_test
 from rationales.reproduce.tables import Found, Options, Table, tables
-from rationales.reproduce.trainings import for_each
+from rationales.reproduce.trainings import answered, for_each
 from rationales.results import Row
+from rationales.train import classifier
 from rationales.train.rationalizers import rationalizers, train
 from rationales.train.rationalizers.game import GameConfig
 
-PARTS = ("multirc", "fever")
+DATA = ("multirc", "fever")
+CONTROLS = "-controls"
 METHODS = {"RNP": "rnp", "VER": "ver"}
+SEEN = {"first text alone": 1, "both texts": 2}
+"""Controls, and how many texts of a pair they see."""
 EPOCHS, BATCH, LENGTH = 30, 32, 512
 
 _PAPER = """
@@ -41,7 +53,7 @@ class Job(NamedTuple):
     """One training and what it is measured on."""
 
     name: str
-    config: GameConfig
+    config: GameConfig | classifier.Config
     data: str
     data_dir: str
     device: str
@@ -53,53 +65,82 @@ class Job(NamedTuple):
 
 
 def compute(part: str, options: Options, report: Callable[[str], None]) -> Found:
-    """Train and measure RNP and VER on one data set."""
+    """Train and measure RNP and VER, or the controls, on one data set."""
     if not options.encoder:
         raise InputError("ver-table3 needs a pretrained encoder, such as --encoder bert-base-uncased")
     if options.updates:
         raise InputError(f"ver-table3 goes through its data {EPOCHS} times; --updates has no meaning there")
+    folder, data = options.folder("ver-table3", part), part.removesuffix(CONTROLS)
     device = checked_device(options.device or None)
-    folder = options.folder("ver-table3", part)
-    todo = []
-    for name, method in METHODS.items():
-        for seed in options.seeds:
-            config = rationalizers[method].Config(
-                out=folder / f"{method}-{seed}",
-                encoder=options.encoder,
-                epochs=EPOCHS,
-                batch_size=BATCH,
-                learning_rate=1e-3,
-                encoder_learning_rate=5e-5,
-                max_length=LENGTH,
-                whole="first",
-                sparsity=0.2,
-                sparsity_weight=5.0,
-                continuity_weight=2.5,
-                seed=seed,
-                precision="bf16" if device.type == "cuda" else "no",
-                overwrite=options.overwrite,
-            )
-            todo.append(Job(name, config, part, options.data_dir, str(device)))
+    common: dict[str, Any] = {
+        "encoder": options.encoder,
+        "batch_size": BATCH,
+        "max_length": LENGTH,
+        "precision": "bf16" if device.type == "cuda" else "no",
+        "overwrite": options.overwrite,
+    }
+    configs: dict[str, Callable[[Path, int], GameConfig | classifier.Config]] = {
+        name: partial(_game, rationalizers[method].Config, common) for name, method in METHODS.items()
+    }
+    if data != part:
+        configs = dict.fromkeys(SEEN, lambda out, seed: classifier.Config(out, seed=seed, **common))
+    todo = [
+        Job(name, make(folder / f"{name.replace(' ', '-')}-{seed}", seed), data, options.data_dir, str(device))
+        for name, make in configs.items()
+        for seed in options.seeds
+    ]
 
-    return for_each(
-        _measured,
-        todo,
-        folder,
-        options.workers,
-        lambda job: report(f"{part}: {job.name}, seed {job.config.seed}, is done"),
+    def done(job: Job) -> None:
+        report(f"{part}: {job.name}, seed {job.config.seed}, is done")
+
+    return for_each(_measured if data == part else _control, todo, folder, options.workers, done)
+
+
+def _game(config: type[GameConfig], common: Mapping[str, Any], out: Path, seed: int) -> GameConfig:
+    return config(
+        out,
+        seed=seed,
+        epochs=EPOCHS,
+        learning_rate=1e-3,
+        encoder_learning_rate=5e-5,
+        whole="first",
+        sparsity=0.2,
+        sparsity_weight=5.0,
+        continuity_weight=2.5,
+        **common,
     )
 
 
 def _measured(job: Job) -> dict[str, Any]:
+    assert isinstance(job.config, GameConfig)
     method, seed = METHODS[job.name], job.config.seed
     path = train(method, job.config, *_splits(job.data, job.data_dir))
-    record = json.loads((path / "rationales.json").read_text(encoding="utf-8"))
     model = Rationalizer.from_pretrained(path, device=job.device)
     texts = texts_to_test(model, list(load(job.data, split="test", data_dir=job.data_dir or None)))
     entry = {"name": job.name, "data": job.data, "seed": seed, "marked": marked_share(texts)}
     entry |= scored(model, texts)._asdict()
     model.sampling, model.seed = "gumbel", seed
-    return {**entry, "by_chance": scored(model, texts)._asdict(), "dev_accuracy": record["best_score"]}
+    return {**entry, "by_chance": scored(model, texts)._asdict(), "dev_accuracy": _best_score(path)}
+
+
+def _control(job: Job) -> dict[str, Any]:
+    assert isinstance(job.config, classifier.Config)
+
+    def seen(examples: Iterable[Example]) -> list[Example]:
+        return [Example(one.id, one.texts[: SEEN[job.name]], label=one.label) for one in examples]
+
+    training, dev = _splits(job.data, job.data_dir)
+    path = classifier.train(job.config, seen(training), seen(dev), labels=training.labels)
+    model = TransformersClassifier.from_pretrained(path, device=job.device, max_length=LENGTH)
+    test = seen(load(job.data, split="test", data_dir=job.data_dir or None))
+    right = [said == one.label for said, one in zip(answered(model, test), test, strict=True)]
+    entry = {"name": job.name, "data": job.data, "seed": job.config.seed}
+    return {**entry, "accuracy": float(np.mean(right)), "dev_accuracy": _best_score(path)}
+
+
+def _best_score(path: Path) -> float:
+    """On dev data, of a finished training."""
+    return float(json.loads((path / "rationales.json").read_text(encoding="utf-8"))["best_score"])
 
 
 def _splits(part: str, data_dir: str) -> tuple[Dataset, Dataset]:
@@ -119,7 +160,7 @@ tables("ver-table3")(
     Table(
         "ver-table3",
         "Rationalizers with a pretrained encoder on MultiRC and FEVER (VER).",
-        PARTS,
+        (*DATA, *(f"{data}{CONTROLS}" for data in DATA)),
         compute,
         rows,
     )
