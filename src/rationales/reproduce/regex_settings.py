@@ -2,6 +2,7 @@
 
 points   of integrated gradients in training, and guidance in every fourth batch only: what fewer cost in faithfulness
 weights  the adversarial term's weight and the place of its perturbation, with two points
+more     what was tried after these
 
 Where a setting does not say otherwise, the adversarial term weighs 2.
 """
@@ -25,6 +26,11 @@ SETTINGS: dict[str, Kinds] = {
         "adversarial 0.5, as published": {"adversarial_weight": 0.5, "guide_steps": 2},
         "adversarial 4": {"adversarial_weight": 4.0, "guide_steps": 2},
         "adversarial 2, words": {"adversarial_weight": 2.0, "guide_steps": 2, "site": "word"},
+    },
+    "more": {
+        "adversarial 8": {"adversarial_weight": 8.0},
+        "adversarial 4, half as large on words": {"adversarial_weight": 4.0, "site": "word", "size": 0.5},
+        "adversarial 4, gradient 0.1": {"adversarial_weight": 4.0, "gradient_weight": 0.1},
     },
 }
 

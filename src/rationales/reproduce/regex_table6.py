@@ -14,6 +14,8 @@ from rationales.reproduce.regex_training import DATA, Job, row, sample, splits, 
 from rationales.reproduce.tables import Found
 from rationales.results import Row
 
+ATTACKED = {"sst2": 500, "imdb": 200}
+"""Texts of each test set."""
 SHARES = ("accuracy", "accuracy_under_attack", "success_rate", "words_changed")
 PUBLISHED = {
     "baseline": (96.0, 84.8, 11.71, 27.02, 339.69),
@@ -26,7 +28,7 @@ def attacked(job: Job) -> Found:
     """What an attack does to a sample of the test set."""
     model = job.trained()
     *_, test = splits(job.train, job.data_dir)
-    (figures,) = attack({job.name: model}, sample(test)).figures
+    (figures,) = attack({job.name: model}, sample(test, ATTACKED[job.train])).figures
     return [job.entry(job.train, **asdict(figures))]
 
 

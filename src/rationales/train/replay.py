@@ -45,6 +45,7 @@ class Replays:
         self.module = module
         self.parameters = [own for own in module.parameters() if own.requires_grad]
         self._known: dict[Hashable, _Recording | None] = {}
+        self._gradients: list[Tensor] = []  # all graphs leave theirs here: each set is as large as the module
         self._pool: Any = None
         self._works = True
 
@@ -68,6 +69,7 @@ class Replays:
     def _recorded(self, compute: Callable[..., Loss], inputs: tuple[Tensor, ...]) -> _Recording | None:
         if self._pool is None:
             self._pool = torch.cuda.graph_pool_handle()
+            self._gradients = [torch.empty_like(own) for own in self.parameters]
         fixed = tuple(tensor.clone() for tensor in inputs)
         chance = torch.cuda.default_generators[inputs[0].device.index]
         before = chance.get_state()
@@ -77,16 +79,17 @@ class Replays:
                 loss, figures = compute(*fixed)
                 leaves = [own for own in self.module.parameters() if own.requires_grad]
                 found = torch.autograd.grad(loss, leaves, allow_unused=True)
+                places = [place for place, gradient in enumerate(found) if gradient is not None]
+                gradients = [self._gradients[place] for place in places]
+                torch._foreach_copy_(gradients, [gradient for gradient in found if gradient is not None])
         except RuntimeError as error:
             cause = error.__context__ or error  # ending the recording fails too, and says less
             log.warning("steps cannot be recorded and are taken one by one: %s", str(cause).partition("\n")[0])
-            self._works = False
+            self._works, self._gradients = False, []
             torch.cuda.synchronize()
             chance.graphsafe_set_state(torch.Generator(inputs[0].device).graphsafe_get_state())  # it is still recording
             chance.set_state(before)
             return None
-        places = [place for place, gradient in enumerate(found) if gradient is not None]
-        gradients = [gradient for gradient in found if gradient is not None]
         return _Recording(graph, fixed, loss.detach(), figures, gradients, places)
 
 
