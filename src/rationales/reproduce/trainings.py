@@ -34,7 +34,8 @@ def for_each(
 ) -> list[Any]:
     """What `work` finds in each, as plain JSON, in their order; one that is in the folder already is not done again.
 
-    With several workers, each is in a process of its own; if this one is stopped, so are they.
+    With several workers, each is in a process of its own. If one fails the others are finished first; if this one is
+    stopped, so are they.
     """
     folder.mkdir(parents=True, exist_ok=True)
     files = [folder / f"{_digest(job.identity)}.json" for job in todo]
@@ -49,16 +50,22 @@ def for_each(
         for number in missing:
             keep(number, work(todo[number]))
     else:
+        failures: list[Exception] = []
         with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
             waiting = {pool.submit(work, todo[number]): number for number in missing}
             try:
                 for ended in as_completed(waiting):
-                    keep(waiting[ended], ended.result())
+                    if isinstance(failure := ended.exception(), Exception):
+                        failures.append(failure)
+                    else:
+                        keep(waiting[ended], ended.result())
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
                 for process in active_children():
                     process.terminate()
                 raise
+        if failures:
+            raise failures[0]
     return [json.loads(file.read_text(encoding="utf-8")) for file in files]
 
 
