@@ -62,7 +62,7 @@ def test_tables_are_listed(call) -> None:
 
 def test_a_table_is_computed_and_resumed(call, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(planted_rationalizers, "SIZES", {"train": 48, "dev": 12, "test": 12})
-    arguments = ("planted-rationalizers", "--seeds", "1", "--updates", "2", "--out", str(tmp_path), "--device", "cpu")
+    arguments = ("planted-rationalizers", "--seeds", "1", "--part", "reviews", "--updates", "2", "--out", str(tmp_path))
     status, out, err = call(*arguments)
     assert (status, out.strip()) == (0, str(tmp_path / "planted-rationalizers.md")), err
     assert "2 of 2 updates" in err
@@ -83,6 +83,23 @@ def test_a_table_is_computed_and_resumed(call, tmp_path: Path, monkeypatch) -> N
     assert "other options" in err
     status, _, _ = call(*arguments[:2], "3", *arguments[3:], "--overwrite")
     assert status == 0
+
+
+def test_planted_reviews_are_also_read_by_an_encoder(call, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(planted_rationalizers, "SIZES", {"train": 8, "dev": 4, "test": 4})
+    monkeypatch.setattr(planted_rationalizers, "EPOCHS", 1)
+    encoder = tmp_path / "encoder"
+    network("bert").base_model.save_pretrained(encoder)
+    tokenizer().save_pretrained(encoder)
+    short = [Example(str(number), ("good food",), number % 2, rationale=(((0, 4),),)) for number in range(8)]
+    monkeypatch.setattr(planted_rationalizers, "reviews", lambda size, seed: short[:size])
+    monkeypatch.setitem(planted_rationalizers.WANTED, "max_length", 32)
+    arguments = ("--part", "reviews-encoder", "--seeds", "1", "--encoder", str(encoder), "--device", "cpu")
+    status, out, err = call("planted-rationalizers", *arguments, "--out", str(tmp_path))
+    assert status == 0, err
+    rows = json.loads(Path(out.strip()).with_suffix(".json").read_text())["rows"]
+    assert {row["method"] for row in rows} == {"RNP", "VER"}
+    assert {row["data"] for row in rows} == {"reviews-encoder"}
 
 
 def test_parts_of_other_seeds_stand_in_one_table(tmp_path: Path) -> None:

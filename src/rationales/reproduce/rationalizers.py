@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gc
+import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +19,7 @@ from rationales.models.packer import over_rows
 from rationales.models.rationalizer import Rationalizer
 from rationales.results import Row
 from rationales.train.labels import Part, Task
+from rationales.train.rationalizers import train
 from rationales.train.rationalizers.diagnostics import Texts, match, texts_of
 from rationales.train.rationalizers.game import GameConfig
 from rationales.train.rationalizers.stack import stacked
@@ -117,6 +120,29 @@ def trained_and_scored(
             }
         )
     return rows
+
+
+def trained_alone(
+    method: str,
+    config: GameConfig,
+    training: Iterable[Example],
+    dev: Iterable[Example],
+    test: Sequence[Example],
+    device: str,
+    labels: Sequence[str] | None = None,
+) -> dict[str, Any]:
+    """Train one run, such as with an encoder of Transformers; what it selects on test texts, as plain JSON."""
+    path = train(method, config, training, dev, labels=labels)
+    model = Rationalizer.from_pretrained(path, device=device)
+    texts = texts_to_test(model, test)
+    entry = {"seed": config.seed, "marked": marked_share(texts), **scored(model, texts)._asdict()}
+    model.sampling, model.seed = "gumbel", config.seed
+    return {**entry, "by_chance": scored(model, texts)._asdict(), "dev_accuracy": best_score(path)}
+
+
+def best_score(path: Path) -> float:
+    """On dev data, of a finished training."""
+    return float(json.loads((path / "rationales.json").read_text(encoding="utf-8"))["best_score"])
 
 
 METRICS = {"S": "sparsity", "accuracy": "accuracy", "precision": "precision", "recall": "recall", "F1": "f1"}

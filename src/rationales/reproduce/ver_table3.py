@@ -10,7 +10,6 @@ makes no use of its document, and of both texts whole, which says what there is 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -22,13 +21,12 @@ from rationales.data import Dataset, Example, load
 from rationales.errors import InputError
 from rationales.models import TransformersClassifier
 from rationales.models.loading import checked_device
-from rationales.models.rationalizer import Rationalizer
-from rationales.reproduce.rationalizers import marked_share, rows_beside, scored, texts_to_test
+from rationales.reproduce.rationalizers import best_score, rows_beside, trained_alone
 from rationales.reproduce.tables import Found, Options, Table, tables
 from rationales.reproduce.trainings import answered, for_each
 from rationales.results import Row
 from rationales.train import classifier
-from rationales.train.rationalizers import rationalizers, train
+from rationales.train.rationalizers import rationalizers
 from rationales.train.rationalizers.game import GameConfig
 
 DATA = ("multirc", "fever")
@@ -113,14 +111,10 @@ def _game(config: type[GameConfig], common: Mapping[str, Any], out: Path, seed: 
 
 def _measured(job: Job) -> dict[str, Any]:
     assert isinstance(job.config, GameConfig)
-    method, seed = METHODS[job.name], job.config.seed
-    path = train(method, job.config, *_splits(job.data, job.data_dir))
-    model = Rationalizer.from_pretrained(path, device=job.device)
-    texts = texts_to_test(model, list(load(job.data, split="test", data_dir=job.data_dir or None)))
-    entry = {"name": job.name, "data": job.data, "seed": seed, "marked": marked_share(texts)}
-    entry |= scored(model, texts)._asdict()
-    model.sampling, model.seed = "gumbel", seed
-    return {**entry, "by_chance": scored(model, texts)._asdict(), "dev_accuracy": _best_score(path)}
+    training, dev = _splits(job.data, job.data_dir)
+    test = list(load(job.data, split="test", data_dir=job.data_dir or None))
+    found = trained_alone(METHODS[job.name], job.config, training, dev, test, job.device)
+    return {"name": job.name, "data": job.data, **found}
 
 
 def _control(job: Job) -> dict[str, Any]:
@@ -135,12 +129,7 @@ def _control(job: Job) -> dict[str, Any]:
     test = seen(load(job.data, split="test", data_dir=job.data_dir or None))
     right = [said == one.label for said, one in zip(answered(model, test), test, strict=True)]
     entry = {"name": job.name, "data": job.data, "seed": job.config.seed}
-    return {**entry, "accuracy": float(np.mean(right)), "dev_accuracy": _best_score(path)}
-
-
-def _best_score(path: Path) -> float:
-    """On dev data, of a finished training."""
-    return float(json.loads((path / "rationales.json").read_text(encoding="utf-8"))["best_score"])
+    return {**entry, "accuracy": float(np.mean(right)), "dev_accuracy": best_score(path)}
 
 
 def _splits(part: str, data_dir: str) -> tuple[Dataset, Dataset]:
