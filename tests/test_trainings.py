@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from rationales.errors import InputError, QualityWarning
 from rationales.reproduce.trainings import for_each
 
 
@@ -23,7 +24,7 @@ class Toy:
 
     @property
     def identity(self) -> dict[str, Any]:
-        return {"number": self.number}
+        return {"name": f"number {self.number}"}
 
 
 def work(toy: Toy) -> dict[str, int]:
@@ -66,18 +67,30 @@ def test_what_is_finished_is_not_done_again(tmp_path: Path, marks: Path) -> None
 
     assert run([1, 0]) == [{"square": 1}, {"square": 0}]
     assert told == [1, 0]
-    with pytest.raises(KeyError):
+    with pytest.warns(QualityWarning, match="number 2 failed: KeyError"), pytest.raises(KeyError):
         run([0, 1, 2], failing=2)
+    told.clear()
     assert run([2, 1, 0]) == [{"square": 4}, {"square": 1}, {"square": 0}]
+    assert sorted(told) == [0, 1, 2]
     assert times(marks) == [1, 1, 2]
 
 
 def test_when_one_fails_the_others_are_finished(tmp_path: Path, marks: Path) -> None:
     todo = [Toy(0, marks, fails=True), Toy(1, marks), Toy(2, marks)]
-    with pytest.raises(KeyError):
+    with pytest.warns(QualityWarning, match="number 0 failed"), pytest.raises(KeyError):
         for_each(work, todo, tmp_path / "kept", 2, lambda _toy: None)
     assert for_each(work, todo[1:], tmp_path / "kept", 2, lambda _toy: None) == [{"square": 1}, {"square": 4}]
     assert times(marks) == [1, 1, 1]
+
+
+def test_bad_input_is_said_at_once(tmp_path: Path, marks: Path) -> None:
+    def refuse(toy: Toy) -> None:
+        (toy.marks / f"{toy.number}").write_text("x")
+        raise InputError("no such data")
+
+    with pytest.raises(InputError, match="no such data"):
+        for_each(refuse, [Toy(0, marks), Toy(1, marks)], tmp_path / "kept", 1, lambda _toy: None)
+    assert times(marks) == [1]
 
 
 def test_when_it_is_stopped_nothing_goes_on(tmp_path: Path, marks: Path) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
+from recorded import Again
 from test_classifier import toy
 from torch.nn.functional import cross_entropy
 
@@ -73,6 +75,61 @@ def test_one_pass_or_two_make_no_difference(site: str, monkeypatch: pytest.Monke
     monkeypatch.setattr("rationales.train.regex._together", lambda _batch: True)
     for one, other in zip(apart, gradients(objective), strict=True):
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["bert", "distilbert"])
+@pytest.mark.parametrize("guide_every", [1, 2])
+def test_recorded_steps_are_those_that_would_have_been_taken(
+    kind: str,
+    guide_every: int,
+    graphs: list[Again],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With padding to a multiple, and weights that change between steps."""
+    monkeypatch.setattr("rationales.train.regex.recordable", lambda _device: True)
+    found: dict[bool, list[list[torch.Tensor]]] = {}
+    for recorded in (True, False):
+        options = {"guide_steps": 2, "guide_every": guide_every, "replay": recorded}
+        objective = made(kind, adversarial_weight=0.0, **options).train()  # whose start would be drawn for the padding
+        for part in objective.modules():
+            if isinstance(part, torch.nn.Dropout):
+                part.p = 0.0
+        found[recorded] = []
+        for _ in range(5):
+            found[recorded].append(gradients(objective))
+            with torch.no_grad():
+                for parameter in objective.parameters():
+                    if parameter.grad is not None:
+                        parameter -= 0.1 * parameter.grad
+    assert [graph.times for graph in graphs] == ([4] if guide_every == 1 else [2, 1])
+    for one, other in zip(found[True], found[False], strict=True):
+        for ours, theirs in zip(one, other, strict=True):
+            torch.testing.assert_close(ours, theirs, rtol=1e-3, atol=1e-5)
+
+
+def test_a_stopped_run_goes_on_in_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guidance in every second batch, of which an epoch has three."""
+    data, dev = toy(12), toy(6, seed=1)
+    network("bert").base_model.save_pretrained(tmp_path / "encoder")
+    tokenizer().save_pretrained(tmp_path / "encoder")
+    common = {"encoder": str(tmp_path / "encoder"), "epochs": 2, "batch_size": 4, "guide_every": 2, "guide_steps": 1}
+    whole = train(Config(tmp_path / "whole", **common), data, dev)
+    resumed = Config(tmp_path / "resumed", **common)
+    gathered, calls = plain.gathered, []
+
+    def stopped_in_second_epoch(*arguments: object) -> torch.Tensor:
+        calls.append(1)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return gathered(*arguments)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(plain, "gathered", stopped_in_second_epoch)
+        with pytest.raises(KeyboardInterrupt):
+            train(resumed, data, dev)
+    train(resumed, data, dev)
+    losses = [json.loads((path / "rationales.json").read_text())["epochs"] for path in (whole, resumed.out)]
+    assert [epoch["loss"] for epoch in losses[0]] == [epoch["loss"] for epoch in losses[1]]
 
 
 @pytest.mark.parametrize("together", [False, True])

@@ -2,59 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 import torch
+from recorded import Again
 from torch import Tensor, nn
 
 from rationales.train import replay
 from rationales.train.replay import Loss, Replays, fresh_leaves
-
-
-class Again:
-    """A graph that computes again what it saw, into the same tensors."""
-
-    def __init__(self, again: Any) -> None:
-        self.again, self.times = again, 0
-
-    def replay(self) -> None:
-        self.times += 1
-        self.again()
-
-
-@pytest.fixture
-def graphs(monkeypatch: pytest.MonkeyPatch) -> list[Again]:
-    """Graphs that were recorded in this test."""
-    made: list[Again] = []
-
-    def recorded(self: Replays, compute: Any, inputs: tuple[Tensor, ...]) -> Any:
-        fixed = tuple(tensor.clone() for tensor in inputs)
-
-        def run() -> tuple[Tensor, dict[str, Tensor], list[Tensor | None]]:
-            loss, figures = compute(*fixed)
-            return loss, figures, list(torch.autograd.grad(loss, self.parameters, allow_unused=True))
-
-        loss, figures, found = run()
-        places = [place for place, gradient in enumerate(found) if gradient is not None]
-        gradients = [gradient for gradient in found if gradient is not None]
-        recording = replay._Recording(None, fixed, loss.detach(), figures, gradients, places)
-
-        def again() -> None:
-            with torch.enable_grad():
-                new, told, slopes = run()
-            recording.loss.copy_(new.detach())
-            for name, tensor in told.items():
-                recording.figures[name].copy_(tensor)
-            for old, slope in zip(recording.gradients, [slope for slope in slopes if slope is not None], strict=True):
-                old.copy_(slope)
-
-        made.append(Again(again))
-        return recording._replace(graph=made[-1])
-
-    monkeypatch.setattr(replay, "recordable", lambda _device: True)
-    monkeypatch.setattr(Replays, "_recorded", recorded)
-    return made
 
 
 @pytest.fixture
@@ -116,6 +70,38 @@ def test_where_there_are_no_graphs_everything_is_computed(weights: nn.ParameterL
         inputs = torch.randn(5, 3)
         loss, _ = replays(0, lambda given: loss_of(weights, given), inputs)
         torch.testing.assert_close(loss, loss_of(weights, inputs)[0])
+
+
+def test_what_cannot_be_recorded_is_computed(
+    weights: nn.ParameterList, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Recorder:
+        def __init__(self, _device: torch.device) -> None: ...
+
+        def record(self, run: object) -> None:
+            try:
+                raise RuntimeError("operation not permitted\nand more")
+            finally:
+                raise RuntimeError("the end of it")
+
+    monkeypatch.setattr(replay, "recordable", lambda _device: True)
+    monkeypatch.setattr(replay, "Recorder", Recorder)
+    replays = Replays(weights)
+    for _ in range(4):
+        inputs = torch.randn(5, 3)
+        loss, _ = replays(0, lambda given: loss_of(weights, given), inputs)
+        torch.testing.assert_close(loss, loss_of(weights, inputs)[0])
+    assert caplog.messages == ["steps cannot be recorded and are taken one by one: operation not permitted"]
+
+
+def test_networks_that_keep_lists_of_their_weights_are_not_recorded(graphs: list[Again]) -> None:
+    network = nn.GRU(2, 2)
+    replays = Replays(network)
+    for _ in range(3):
+        loss, _ = replays(0, lambda given: (network(given)[0].sum(), {}), torch.randn(3, 1, 2))
+        loss.backward()
+    assert not graphs
+    assert network.weight_ih_l0.grad is not None
 
 
 def test_fresh_leaves_are_other_parameters_on_the_same_memory() -> None:

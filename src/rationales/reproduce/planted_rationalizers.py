@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rationales.data.planted import REVIEW_LABELS, Planted, reviews
+from rationales.errors import InputError
 from rationales.models import embedded_encoder
 from rationales.models.loading import checked_device
 from rationales.reproduce.rationalizers import Run, rows_beside, trained_alone, trained_and_scored
@@ -79,6 +80,8 @@ class Job(NamedTuple):
 
 
 def _one_by_one(part: str, options: Options, report: Callable[[str], None]) -> Found:
+    if options.updates:
+        raise InputError(f"{part} goes through its data {EPOCHS} times; --updates has no meaning there")
     device, folder = checked_device(options.device or None), options.folder(NAME, part)
     todo = [
         Job(
@@ -101,7 +104,9 @@ def _one_by_one(part: str, options: Options, report: Callable[[str], None]) -> F
         for name, share in METHODS.items()
         for seed in options.seeds
     ]
-    return for_each(_measured, todo, folder, options.workers, lambda job: report(f"{part}: {job.name} is done"))
+    return for_each(
+        _measured, todo, folder, options.workers, lambda job: report(f"{part}: {job.name}, seed {job.config.seed}")
+    )
 
 
 def _measured(job: Job) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 points   of integrated gradients in training, and guidance in every fourth batch only: what fewer cost in faithfulness
 weights  the adversarial term's weight and the place of its perturbation, with two points
-more     what was tried after these
+more     further ones
 
 Where a setting does not say otherwise, the adversarial term weighs 2.
 """

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
+from functools import partial
 from multiprocessing import active_children, get_context
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -13,6 +16,7 @@ from typing import Any, Protocol, TypeVar
 import torch
 
 from rationales.data import Example
+from rationales.errors import InputError, QualityWarning
 from rationales.explanation.files import replacing
 from rationales.models import Model, predict, rounds
 
@@ -22,7 +26,7 @@ class Training(Protocol):
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What tells it from others, as plain JSON."""
+        """What tells it from others, as plain JSON; `name` and `seed` among them."""
         ...
 
 
@@ -34,39 +38,62 @@ def for_each(
 ) -> list[Any]:
     """What `work` finds in each, as plain JSON, in their order; one that is in the folder already is not done again.
 
-    With several workers, each is in a process of its own. If one fails the others are finished first; if this one is
-    stopped, so are they.
+    With several workers, each is in a process of its own. If one fails, the others are finished before that is raised,
+    unless its process was killed; if this process is stopped, so are they.
     """
     folder.mkdir(parents=True, exist_ok=True)
     files = [folder / f"{_digest(job.identity)}.json" for job in todo]
+    failures: list[Exception] = []
 
-    def keep(number: int, result: Any) -> None:
+    def take(number: int, find: Callable[[], Any]) -> None:
+        try:
+            result = find()
+        except InputError:  # all others would fail alike
+            raise
+        except Exception as failure:
+            warnings.warn(f"{_title(todo[number])} failed: {failure!r}", QualityWarning, stacklevel=4)
+            failures.append(failure)
+            return
         with replacing(files[number]) as beside:
             beside.write_text(json.dumps(result), encoding="utf-8")
         done(todo[number])
 
-    missing = [number for number, file in enumerate(files) if not file.exists()]
+    missing = []
+    for number, file in enumerate(files):
+        if file.exists():
+            done(todo[number])
+        else:
+            missing.append(number)
     if workers == 1:
         for number in missing:
-            keep(number, work(todo[number]))
-    else:
-        failures: list[Exception] = []
-        with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
+            take(number, partial(work, todo[number]))
+    elif missing:
+        with _processes(workers) as pool:
             waiting = {pool.submit(work, todo[number]): number for number in missing}
-            try:
-                for ended in as_completed(waiting):
-                    if isinstance(failure := ended.exception(), Exception):
-                        failures.append(failure)
-                    else:
-                        keep(waiting[ended], ended.result())
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                for process in active_children():
-                    process.terminate()
-                raise
-        if failures:
-            raise failures[0]
+            for ended in as_completed(waiting):
+                take(waiting[ended], ended.result)
+    if failures:
+        raise failures[0]
     return [json.loads(file.read_text(encoding="utf-8")) for file in files]
+
+
+@contextmanager
+def _processes(number: int) -> Iterator[ProcessPoolExecutor]:
+    """A new process for each job, so that none finds what another left; none goes on after the block."""
+    others = set(active_children())
+    with ProcessPoolExecutor(number, get_context("spawn"), max_tasks_per_child=1) as pool:
+        try:
+            yield pool
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in set(active_children()) - others:
+                process.terminate()
+            raise
+
+
+def _title(job: Training) -> str:
+    seed = job.identity.get("seed")
+    return str(job.identity["name"]) + ("" if seed is None else f", seed {seed}")
 
 
 def answered(model: Model, examples: Iterable[Example]) -> list[int]:

@@ -2,7 +2,7 @@
 
 The question or claim is always seen; tokens are selected from the document. The paper's encoder is bert-base-uncased.
 MultiRC is a fifth of the published training data here; FEVER has none, so its dev set is split into train and dev. With
-so few texts, epochs and learning rates as published are too few updates for a choice to form: there are more of both.
+so few texts, ten epochs at the published rates were too few updates for a choice to form: there are more of both here.
 
 The controls are plain classifiers of the question or claim alone, which no selection can tell from a rationalizer that
 makes no use of its document, and of both texts whole, which says what there is to be had from the document.
@@ -67,7 +67,7 @@ def compute(part: str, options: Options, report: Callable[[str], None]) -> Found
     if not options.encoder:
         raise InputError("ver-table3 needs a pretrained encoder, such as --encoder bert-base-uncased")
     if options.updates:
-        raise InputError(f"ver-table3 goes through its data {EPOCHS} times; --updates has no meaning there")
+        raise InputError("ver-table3 goes through its data several times; --updates has no meaning there")
     folder, data = options.folder("ver-table3", part), part.removesuffix(CONTROLS)
     device = checked_device(options.device or None)
     common: dict[str, Any] = {

@@ -121,8 +121,7 @@ def train(
 
 
 def _together(batch: Batch) -> bool:
-    waits = batch.ids.device.type != "cpu" and not (batch.ids.is_cuda and torch.cuda.is_current_stream_capturing())
-    return waits and batch.ids.numel() <= TOGETHER
+    return batch.ids.device.type != "cpu" and batch.ids.numel() <= TOGETHER
 
 
 class _Pass(NamedTuple):
@@ -136,19 +135,21 @@ class _Pass(NamedTuple):
 class Objective(classifier.Objective):
     """The loss of some rows: one or two passes for all that needs a graph, and two or three before that need none."""
 
+    steps: Tensor
+
     def __init__(self, texts: EncodedTexts, config: Config) -> None:
         super().__init__(texts)
         if self.model.regression:
             raise InputError("regex tells classes apart; these labels are numbers")
         self.config = config
         self.shown: dict[str, Tensor] = {}
-        self._steps = 0
+        self.register_buffer("steps", torch.zeros((), dtype=torch.long))  # of training, so that a run goes on in step
+        self._taken: int | None = None  # the same, without asking the device
         self._replays = Replays(self.network)
 
     def forward(self, rows: list[int]) -> Tensor:
         config = self.config
-        guided = bool(config.guidance_weight) and self._steps % config.guide_every == 0
-        self._steps += self.training
+        guided = bool(config.guidance_weight) and self._step() % config.guide_every == 0
         if not (guided or config.gradient_weight or config.adversarial_weight):
             return config.classification_weight * super().forward(rows)
         replayed = config.replay and self._replayable
@@ -157,11 +158,21 @@ class Objective(classifier.Objective):
 
         def compute(ids: Tensor, keep: Tensor, segments: Tensor, targets: Tensor, *types: Tensor) -> Loss:
             same = replace(batch, ids=ids, keep=keep, segments=segments, types=types[0] if types else None)
-            return self._terms(same, targets, guided)
+            return self._terms(same, targets, guided, launched=not replayed)
 
         given = (batch.ids, batch.keep, batch.segments, targets, *(() if batch.types is None else (batch.types,)))
         loss, self.shown = self._replays(guided, compute, *given) if replayed else compute(*given)
         return loss
+
+    def _step(self) -> int:
+        """The number of this step, from 0."""
+        if self._taken is None:
+            self._taken = int(self.steps)
+        number = self._taken
+        if self.training:
+            self._taken += 1
+            self.steps += 1
+        return number
 
     @property
     def _replayable(self) -> bool:
@@ -172,8 +183,12 @@ class Objective(classifier.Objective):
             and not torch.is_autocast_enabled("cuda")
         )
 
-    def _terms(self, batch: Batch, targets: Tensor, guided: bool) -> Loss:
-        """The loss, and the terms it is made of, unweighted."""
+    def _terms(self, batch: Batch, targets: Tensor, guided: bool, *, launched: bool) -> Loss:
+        """The loss, and the terms it is made of, unweighted; `launched`: kernel by kernel, not from a recording.
+
+        The first step of each shape, which is taken as it comes, is made like those that are recorded: dropout is drawn
+        in the same order, wherever a run was stopped.
+        """
         config, model = self.config, self.model
         wanted = self._importance(batch, targets) if guided else None
         delta = self._perturbation(batch) if config.adversarial_weight else None
@@ -183,7 +198,7 @@ class Objective(classifier.Objective):
         if delta is not None:
             texts.append(batch)
         size = len(batch)
-        first, *others = self._passes(texts, delta)
+        first, *others = self._passes(texts, delta, together=launched)
         logits = torch.cat([first.logits, *(other.logits for other in others)])
         attention = torch.cat([first.attention, *(other.attention for other in others)])
         terms = {"classification": self.error(logits[:size], targets)}
@@ -206,13 +221,14 @@ class Objective(classifier.Objective):
         """The terms, unweighted, of the last batch."""
         return {name: float(term) for name, term in self.shown.items()}
 
-    def _passes(self, texts: list[Batch], delta: Tensor | None) -> list[_Pass]:
+    def _passes(self, texts: list[Batch], delta: Tensor | None, *, together: bool) -> list[_Pass]:
         """The versions of the texts, of which the last gets the perturbation: in one pass, or the whole texts first.
 
         Of these alone a gradient is wanted with its graph. Small batches whose kernels are launched one by one are
         faster together all the same.
         """
-        groups = [texts] if _together(texts[0]) or len(texts) == 1 else [texts[:1], texts[1:]]
+        whole = (together and _together(texts[0])) or len(texts) == 1
+        groups = [texts] if whole else [texts[:1], texts[1:]]
         return [self._pass(group, delta if group is groups[-1] else None) for group in groups]
 
     def _pass(self, texts: list[Batch], delta: Tensor | None) -> _Pass:

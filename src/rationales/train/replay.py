@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
-from typing import Any, NamedTuple, TypeAlias
+from contextlib import contextmanager, suppress
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import torch
 from torch import Tensor, nn
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
 Loss: TypeAlias = tuple[Tensor, dict[str, Tensor]]
 """A loss, and figures without a graph that are shown beside it."""
 
@@ -43,11 +44,11 @@ class Replays:
 
     def __init__(self, module: nn.Module) -> None:
         self.module = module
-        self.parameters = [own for own in module.parameters() if own.requires_grad]
+        self.parameters = _learning(module)
         self._known: dict[Hashable, _Recording | None] = {}
         self._gradients: list[Tensor] = []  # all graphs leave theirs here: each set is as large as the module
-        self._pool: Any = None
-        self._works = True
+        self._recorder: Recorder | None = None
+        self._works = not any(isinstance(part, nn.RNNBase) for part in module.modules())  # they keep their own lists
 
     def __call__(self, key: Hashable, compute: Callable[..., Loss], *inputs: Tensor) -> Loss:
         """`compute(*inputs)`; `key` tells apart what differs by more than the inputs."""
@@ -67,30 +68,62 @@ class Replays:
         return loss, {name: tensor.clone() for name, tensor in recording.figures.items()}
 
     def _recorded(self, compute: Callable[..., Loss], inputs: tuple[Tensor, ...]) -> _Recording | None:
-        if self._pool is None:
-            self._pool = torch.cuda.graph_pool_handle()
-            self._gradients = [torch.empty_like(own) for own in self.parameters]
         fixed = tuple(tensor.clone() for tensor in inputs)
-        chance = torch.cuda.default_generators[inputs[0].device.index]
-        before = chance.get_state()
-        graph = torch.cuda.CUDAGraph()
-        try:
-            with fresh_leaves(self.module), torch.cuda.graph(graph, pool=self._pool):  # one runs at a time
+        if self._recorder is None:
+            self._recorder = Recorder(inputs[0].device)
+            self._gradients = [torch.empty_like(own) for own in self.parameters]
+
+        def run() -> tuple[Tensor, dict[str, Tensor], list[int]]:
+            with fresh_leaves(self.module):
                 loss, figures = compute(*fixed)
-                leaves = [own for own in self.module.parameters() if own.requires_grad]
-                found = torch.autograd.grad(loss, leaves, allow_unused=True)
-                places = [place for place, gradient in enumerate(found) if gradient is not None]
-                gradients = [self._gradients[place] for place in places]
-                torch._foreach_copy_(gradients, [gradient for gradient in found if gradient is not None])
+                found = torch.autograd.grad(loss, _learning(self.module), allow_unused=True)
+            places = [place for place, gradient in enumerate(found) if gradient is not None]
+            new = [gradient for gradient in found if gradient is not None]
+            torch._foreach_copy_([self._gradients[place] for place in places], new)
+            return loss.detach(), figures, places
+
+        try:
+            graph, (loss, figures, places) = self._recorder.record(run)
         except RuntimeError as error:
             cause = error.__context__ or error  # ending the recording fails too, and says less
             log.warning("steps cannot be recorded and are taken one by one: %s", str(cause).partition("\n")[0])
-            self._works, self._gradients = False, []
-            torch.cuda.synchronize()
-            chance.graphsafe_set_state(torch.Generator(inputs[0].device).graphsafe_get_state())  # it is still recording
-            chance.set_state(before)
+            self._works, self._recorder = False, None
+            self._known.clear()
+            self._gradients.clear()
             return None
-        return _Recording(graph, fixed, loss.detach(), figures, gradients, places)
+        return _Recording(graph, fixed, loss, figures, [self._gradients[place] for place in places], places)
+
+
+def _learning(module: nn.Module) -> list[nn.Parameter]:
+    return [own for own in module.parameters() if own.requires_grad]
+
+
+class Recorder:
+    """Records CUDA graphs, of which one is replayed at a time, so that they share their memory."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.device, self.pool = device, torch.cuda.graph_pool_handle()
+
+    def record(self, run: Callable[[], T]) -> tuple[Any, T]:
+        """A graph of what `run` does, and what it gives: tensors that each replay fills anew.
+
+        Fails with a RuntimeError where something in it cannot be recorded, and leaves no trace of that.
+        """
+        stream = torch.cuda.current_stream(self.device)
+        chance = torch.cuda.default_generators[stream.device_index]
+        before = chance.get_state()
+        graph = torch.cuda.CUDAGraph()
+        try:
+            with torch.cuda.graph(graph, pool=self.pool):
+                return graph, run()
+        except RuntimeError:
+            torch.cuda.set_stream(stream)  # where the end of a recording fails, PyTorch leaves these as they are
+            torch.cuda.synchronize(self.device)
+            with suppress(RuntimeError, AttributeError):  # of its versions, some do and some do not
+                torch._C._cuda_endAllocateToPool(stream.device_index, self.pool)
+            chance.graphsafe_set_state(torch.Generator(self.device).graphsafe_get_state())
+            chance.set_state(before)
+            raise
 
 
 @contextmanager

@@ -1,0 +1,5 @@
+from __future__ import annotations
+
+from recorded import graphs
+
+__all__ = ["graphs"]
