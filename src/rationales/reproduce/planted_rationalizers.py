@@ -24,7 +24,7 @@ from rationales.train.rationalizers import ver
 NAME, REVIEWS = "planted-rationalizers", "reviews"
 METHODS = {"RNP": 0.0, "VER": 0.3}
 SIZES = {"train": 8000, "dev": 500, "test": 1000}
-EPOCHS = 8
+EPOCHS = 30
 """Of a training with an encoder."""
 WANTED: dict[str, Any] = {"sparsity": 0.022, "sparsity_weight": 3.0, "continuity_weight": 0.05, "max_length": 128}
 
@@ -90,8 +90,8 @@ def _one_by_one(part: str, options: Options, report: Callable[[str], None]) -> F
                 folder / f"{name}-{seed}",
                 encoder=options.encoder or str(embedded_encoder()),
                 epochs=EPOCHS,
-                batch_size=32,
-                learning_rate=1e-3,
+                batch_size=64,
+                learning_rate=0.0005,
                 encoder_learning_rate=5e-5,
                 perturb=share,
                 seed=seed,
