@@ -21,7 +21,7 @@ from rationales.train.rationalizers import GameConfig, rationalizers
 DOCS = Path(__file__).parent
 KINDS = (
     "options|facts|measured|planted|scaling|speed|at once|step|rationalizers|variants|game options|"
-    "links|plausible links|guided links|planted links|regex settings"
+    "links|plausible links|guided links|planted links|regex settings|regex tables|regex others"
 )
 BLOCK = re.compile(rf"(<!-- ({KINDS}) -->\n).*?(<!-- end -->)", re.DOTALL)
 FIGURES = ("auroc", "comprehensiveness", "sufficiency", "seconds_per_1000_tokens")
@@ -291,27 +291,52 @@ def planted_links(_page: str) -> str:
 
 
 def settings(_page: str) -> str:
-    """How faithful attributions of models trained in several ways are."""
+    """How faithful attributions are of models trained with several settings, on dev data."""
+    return _faithful("regex-settings.json")
 
+
+def faithful(_page: str) -> str:
+    """The same in and out of domain, and without each term, the paper's figures behind ours."""
+    return "\n".join(_faithful(file) for file in ("regex-table1.json", "regex-table4.json"))
+
+
+def _faithful(file: str) -> str:
     def drawn(rows: list[dict[str, Any]]) -> str:
         names = list(dict.fromkeys(row["explainer"] for row in rows if row["explainer"]))
-        scores = {row["method"]: row for row in rows if row["metric"] == "macro F1"}
-        found = {(row["method"], row["explainer"], row["metric"]): row["mean"] for row in rows}
-        lines = [
-            [
-                method,
-                f"{100 * scores[method]['mean']:.1f}",
-                *(
-                    f"{found[method, name, 'sufficiency']:.2f} / {found[method, name, 'comprehensiveness']:.2f}"
-                    for name in names
-                ),
+        models = dict.fromkeys((row["train"], row["data"], row["method"]) for row in rows)
+        found = {(row["train"], row["data"], row["method"], row["explainer"], row["metric"]): row for row in rows}
+        lines = []
+        for model in models:
+            train, data, method = model
+            score = found[*model, None, "macro F1"]
+            spread = "" if score["std"] is None else f" ± {100 * score['std']:.1f}"
+            cells = [
+                _pair(found[*model, name, "sufficiency"], found[*model, name, "comprehensiveness"]) for name in names
             ]
-            for method in scores
-        ]
+            lines.append([f"{train} → {data}", method, f"{100 * score['mean']:.1f}{spread}", *cells])
         heads = [f"[`{name}`](methods/{name}.md)" for name in names]
-        return table(["training", "macro F1", *heads], lines)
+        return table(["data", "training", "macro F1", *heads], lines)
 
-    return _each("regex-settings.json", drawn)
+    return _each(file, drawn)
+
+
+def _pair(one: dict[str, Any], other: dict[str, Any]) -> str:
+    """Two figures, and the paper's."""
+    paper = "" if one["paper"] is None else f" ({one['paper']:.2f} / {other['paper']:.2f})"
+    return f"{one['mean']:.2f} / {other['mean']:.2f}{paper}"
+
+
+def regex_others(_page: str) -> str:
+    """Rationales alone, agreement between seeds, and attacks, the paper's figures behind ours."""
+
+    def drawn(rows: list[dict[str, Any]]) -> str:
+        lines = [
+            [row["data"], row["method"], row["explainer"] or "", row["metric"], _beside(row, 2), row["note"] or ""]
+            for row in rows
+        ]
+        return table(["data", "training", "method", "figure", "", ""], lines)
+
+    return "\n".join(_each(f"regex-table{number}.json", drawn) for number in (2, 3, 6))
 
 
 def _each(pattern: str, drawn: Callable[[list[dict[str, Any]]], str]) -> str:
@@ -387,6 +412,8 @@ MADE_BY = {
     "guided links": guided,
     "planted links": planted_links,
     "regex settings": settings,
+    "regex tables": faithful,
+    "regex others": regex_others,
     "variants": variants,
     "game options": game_options,
 }
