@@ -31,6 +31,7 @@ def scored(values: list[float], standard_error: Any = None) -> Explanation:
 
 
 TEXTS = ("unhappily so", "so unhappy")
+WORDS = word_tokens(TEXTS)
 PIECES = (
     CLS,
     *(piece(TEXTS, 0, 0, 2), piece(TEXTS, 0, 2, 7), piece(TEXTS, 0, 7, 9), piece(TEXTS, 0, 10, 12)),
@@ -228,6 +229,12 @@ def test_scores_of_words_project_onto_pieces_and_back() -> None:
     assert by_piece.body.values.tolist() == [0, 1, 1, 1, 2, 0, 3, 4, 4]  # type: ignore[union-attr]
     assert by_piece.words("max").body.values.tolist() == [1, 2, 3, 4]  # type: ignore[union-attr]
     assert projected(by_piece, list(PIECES)) is by_piece
+
+
+@pytest.mark.parametrize("look", [lambda e: e.words("sum"), lambda e: e.words("mean"), lambda e: projected(e, WORDS)])
+def test_infinite_scores_of_both_signs_in_a_word_add_up_to_nan(look: Any) -> None:
+    before = explanation(TEXTS, PIECES, Scores([0, math.inf, -math.inf, 1, 4, 0, -5, 7, 6]))
+    assert np.isnan(look(before).body.values).tolist() == [True, False, False, False]
 
 
 def test_links_of_words_on_pieces_and_back() -> None:

@@ -158,8 +158,7 @@ def _pooled(values: FloatArray, overlaps: Overlaps, size: int, pool: Pool) -> Fl
         with np.errstate(invalid="ignore"):  # the largest of NaN and others is NaN, which needs no warning
             np.maximum.at(out, groups, given)
         return np.where(pieces > 0, out, 0.0)
-    total = np.zeros((size, *values.shape[1:]))
-    np.add.at(total, groups, given)
+    total = _added(given, groups, size)
     return total / np.maximum(pieces, 1) if pool == "mean" else total
 
 
@@ -291,9 +290,15 @@ def projected(explanation: Explanation, tokens: Sequence[Token]) -> Explanation:
 def _taken(values: FloatArray, overlaps: Overlaps, size: int) -> FloatArray:
     """What each of `size` new tokens takes of the old ones' values: [T, …] → [size, …]."""
     new, old = overlaps
-    taken = np.zeros((size, *values.shape[1:]))
-    np.add.at(taken, new, values[old])
-    return taken
+    return _added(values[old], new, size)
+
+
+def _added(values: FloatArray, places: NDArray[np.int64], size: int) -> FloatArray:
+    """Values [n, …] added up at their places [n] of [size, …]."""
+    total = np.zeros((size, *values.shape[1:]))
+    with np.errstate(invalid="ignore"):  # ∞ - ∞ is NaN, which needs no warning
+        np.add.at(total, places, values)
+    return total
 
 
 def _projected_links(explanation: Explanation, body: Alignment, tokens: Sequence[Token]) -> Alignment:
