@@ -17,6 +17,7 @@ from rationales.cli import main
 from rationales.data.example import Example
 from rationales.data.planted import REVIEW_LABELS, reviews
 from rationales.errors import InputError, QualityWarning
+from rationales.explainers.lime import Lime
 from rationales.models.rationalizer import Rationalizer
 from rationales.reproduce import (
     Options,
@@ -32,9 +33,9 @@ from rationales.reproduce import (
     ver_table3,
 )
 from rationales.reproduce.products import quick_products
-from rationales.reproduce.rationalizers import marked_share, rows_beside, scored, texts_to_test
+from rationales.reproduce.rationalizers import BestByLime, marked_share, rows_beside, scored, texts_to_test
 from rationales.results import Row
-from rationales.train.rationalizers import rnp, train
+from rationales.train.rationalizers import full_text, rnp, train
 from tiny import network, tokenizer
 
 
@@ -135,7 +136,7 @@ def test_beer_reviews_need_their_files_and_vectors(call, tmp_path: Path) -> None
     ("arguments", "message"),
     [
         (("ver-table2",), "no table is called 'ver-table2'"),
-        (("ver-table1", "--part", "lime"), "has no part 'lime'; it has rnp"),
+        (("ver-table1", "--part", "shap"), "has no part 'shap'; it has rnp"),
         (("ver-table1", "--seeds", "one"), "seeds are whole numbers with commas"),
         (("ver-table1", "--seeds", "1,1"), "seeds must be different numbers"),
         (("ver-table3", "--encoder", "e", "--updates", "5"), "--updates has no meaning"),
@@ -156,6 +157,24 @@ def test_table_1_has_all_runs_with_the_numbers_of_their_data() -> None:
         assert run.config.sparsity == ver_table1.SETTINGS[run.data].sparsity
     assert {run.name for run in ver_table1.runs("fr", (1,), "vectors.txt")} == {"FR", "FR + VER"}
     assert {run.name for run in ver_table1.runs("longer", (1,), "vectors.txt")} == {"RNP, longer", "VER, longer"}
+
+
+def test_lime_selects_as_many_as_are_wanted_after_the_fact(tmp_path: Path) -> None:
+    config = full_text.Config(tmp_path / "whole", hidden=8, vector_size=4, batch_size=8, epochs=1)
+    path = train("full_text", config, reviews(16, seed=0), reviews(8, seed=1), labels=REVIEW_LABELS)
+    model = Rationalizer.from_pretrained(path, device="cpu")
+    texts = texts_to_test(model, list(reviews(3, seed=2)))
+    with model.borrowed():
+        chosen = BestByLime(0.2)(model, texts)
+        scores = Lime().attribute(model, texts.batch, model.logits(texts.batch).argmax(-1)).values
+    assert not (chosen & ~texts.batch.content).any()
+    for row, own in enumerate(texts.batch.content):
+        assert int(chosen[row].sum()) == np.ceil(0.2 * int(own.sum()))
+        assert scores[row, chosen[row]].min() >= scores[row, own & ~chosen[row]].max()
+    assert scored(model, texts, BestByLime(0.2)).sparsity == pytest.approx(
+        float(chosen.sum() / texts.batch.content.sum())
+    )
+    assert scored(model, texts).sparsity == 1
 
 
 def eraser(folder: Path) -> None:

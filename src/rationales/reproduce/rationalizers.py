@@ -8,15 +8,19 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from rationales.data.example import Example
 from rationales.errors import InputError
+from rationales.explainers.lime import Lime
+from rationales.models import Batch
 from rationales.models.packer import over_rows
 from rationales.models.rationalizer import Rationalizer
+from rationales.models.rationalizer.selecting import most_wanted
 from rationales.results import Row
 from rationales.train.labels import Part, Task
 from rationales.train.rationalizers import train
@@ -51,11 +55,34 @@ def marked_share(texts: Texts) -> float:
     return float(texts.marked.sum() / texts.batch.content.sum())
 
 
+Choice: TypeAlias = Callable[[Rationalizer, Texts], Tensor]
+"""A model and texts → the tokens that are selected of each, [N, T]."""
+
+
+def own_choice(model: Rationalizer, texts: Texts) -> Tensor:
+    """What the model itself selects."""
+    return over_rows(model, texts.batch, lambda part, _rows: model.chosen(part), tokens=True)
+
+
+@dataclass(frozen=True)
+class BestByLime:
+    """The share of each text's tokens that LIME scores highest for what the model says of it."""
+
+    share: float
+
+    def __call__(self, model: Rationalizer, texts: Texts) -> Tensor:
+        def compute(part: Batch, _rows: Tensor) -> Tensor:
+            scores = Lime().attribute(model, part, model.logits(part).argmax(-1)).values
+            return most_wanted(torch.stack([-scores, scores], -1), part.content, self.share)
+
+        return over_rows(model, texts.batch, compute, tokens=True)
+
+
 @torch.no_grad()
-def scored(model: Rationalizer, texts: Texts) -> Scored:
+def scored(model: Rationalizer, texts: Texts, choice: Choice = own_choice) -> Scored:
     """Select, predict, and compare with the tokens that people marked."""
     with model.borrowed():
-        chosen = over_rows(model, texts.batch, lambda part, _rows: model.chosen(part), tokens=True)
+        chosen = choice(model, texts)
         said = over_rows(model, texts.batch, lambda part, _rows: model.logits(part)).argmax(-1)
     found = match(texts, chosen)
     accuracy = float((said == texts.targets).float().mean())
@@ -69,6 +96,7 @@ class Run:
     name: str
     data: str
     config: GameConfig
+    choice: Choice = own_choice
 
 
 def trained_and_scored(
@@ -103,8 +131,12 @@ def trained_and_scored(
     for number, run in enumerate(runs):
         model, curve = stack.trained(number), stack.curves[number]
         test = marked[run.data]
-        found = scored(model, test)
-        model.sampling, model.seed = "gumbel", run.config.seed
+        found = scored(model, test, run.choice)
+        report(f"{run.name} on {run.data}, seed {run.config.seed}: F1 {found.f1:.3f}")
+        chance = {}
+        if run.choice is own_choice:
+            model.sampling, model.seed = "gumbel", run.config.seed
+            chance["by_chance"] = scored(model, test)._asdict()
         rows.append(
             {
                 "name": run.name,
@@ -115,7 +147,7 @@ def trained_and_scored(
                 "best_at": curve.updates[curve.best],
                 "dev_accuracy": curve.accuracy[curve.best],
                 **found._asdict(),
-                "by_chance": scored(model, test)._asdict(),
+                **chance,
                 "curve": vars(curve),
             }
         )
