@@ -105,9 +105,6 @@ def runs(part: str, seeds: Sequence[int], vectors: str, learning_rate: float = L
     """All runs of a part, which are trained together."""
     method, names, shares = PARTS[part]
     config = rationalizers[method].Config
-    choices = {
-        name: BestByLime(setting.sparsity) if part == "lime" else own_choice for name, setting in SETTINGS.items()
-    }
     return [
         Run(
             _named(part, share),
