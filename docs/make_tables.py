@@ -314,16 +314,17 @@ def _faithful(file: str) -> str:
                 _pair(found[*model, name, "sufficiency"], found[*model, name, "comprehensiveness"]) for name in names
             ]
             lines.append([f"{train} → {data}", method, f"{100 * score['mean']:.1f}{spread}", *cells])
-        heads = [f"[`{name}`](methods/{name}.md)" for name in names]
-        return table(["data", "training", "macro F1", *heads], lines)
+        heads = ["data", "training", "macro F1", *(f"[`{name}`](methods/{name}.md)" for name in names)]
+        first = int(len({line[0] for line in lines}) == 1)  # what is the same in all lines is not said
+        return table(heads[first:], [line[first:] for line in lines])
 
     return _each(file, drawn)
 
 
 def _pair(one: dict[str, Any], other: dict[str, Any]) -> str:
     """Two figures, and the paper's."""
-    paper = "" if one["paper"] is None else f" ({one['paper']:.2f} / {other['paper']:.2f})"
-    return f"{one['mean']:.2f} / {other['mean']:.2f}{paper}"
+    paper = "" if one["paper"] is None else f" ({one['paper']:.2f}/{other['paper']:.2f})"
+    return f"{one['mean']:.2f}/{other['mean']:.2f}{paper}"
 
 
 def regex_others(_page: str) -> str:
