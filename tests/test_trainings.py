@@ -23,8 +23,12 @@ class Toy:
     fails: bool = False
 
     @property
+    def title(self) -> str:
+        return f"number {self.number}"
+
+    @property
     def identity(self) -> dict[str, Any]:
-        return {"name": f"number {self.number}"}
+        return {"name": self.title}
 
 
 def work(toy: Toy) -> dict[str, int]:
@@ -59,27 +63,27 @@ def times(marks: Path) -> list[int]:
 
 
 def test_what_is_finished_is_not_done_again(tmp_path: Path, marks: Path) -> None:
-    told: list[int] = []
+    told: list[str] = []
 
     def run(numbers: list[int], failing: int | None = None) -> list[Any]:
         todo = [Toy(number, marks, number == failing) for number in numbers]
-        return for_each(work, todo, tmp_path / "kept", 1, lambda toy: told.append(toy.number))
+        return for_each(work, todo, tmp_path / "kept", 1, told.append)
 
     assert run([1, 0]) == [{"square": 1}, {"square": 0}]
-    assert told == [1, 0]
+    assert told == ["number 1: 1 of 2 are done", "number 0: 2 of 2 are done"]
     with pytest.warns(QualityWarning, match="number 2 failed: KeyError"), pytest.raises(KeyError):
         run([0, 1, 2], failing=2)
     told.clear()
     assert run([2, 1, 0]) == [{"square": 4}, {"square": 1}, {"square": 0}]
-    assert sorted(told) == [0, 1, 2]
+    assert told[-1] == "number 2: 3 of 3 are done"
     assert times(marks) == [1, 1, 2]
 
 
 def test_when_one_fails_the_others_are_finished(tmp_path: Path, marks: Path) -> None:
     todo = [Toy(0, marks, fails=True), Toy(1, marks), Toy(2, marks)]
     with pytest.warns(QualityWarning, match="number 0 failed"), pytest.raises(KeyError):
-        for_each(work, todo, tmp_path / "kept", 2, lambda _toy: None)
-    assert for_each(work, todo[1:], tmp_path / "kept", 2, lambda _toy: None) == [{"square": 1}, {"square": 4}]
+        for_each(work, todo, tmp_path / "kept", 2, lambda _line: None)
+    assert for_each(work, todo[1:], tmp_path / "kept", 2, lambda _line: None) == [{"square": 1}, {"square": 4}]
     assert times(marks) == [1, 1, 1]
 
 
@@ -89,12 +93,12 @@ def test_bad_input_is_said_at_once(tmp_path: Path, marks: Path) -> None:
         raise InputError("no such data")
 
     with pytest.raises(InputError, match="no such data"):
-        for_each(refuse, [Toy(0, marks), Toy(1, marks)], tmp_path / "kept", 1, lambda _toy: None)
+        for_each(refuse, [Toy(0, marks), Toy(1, marks)], tmp_path / "kept", 1, lambda _line: None)
     assert times(marks) == [1]
 
 
 def test_when_it_is_stopped_nothing_goes_on(tmp_path: Path, marks: Path) -> None:
-    def stop(_toy: Toy) -> None:
+    def stop(_line: str) -> None:
         raise KeyboardInterrupt
 
     began = time.monotonic()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from rationales.data.planted import REVIEW_LABELS, Planted, reviews
 from rationales.errors import InputError
@@ -16,7 +16,7 @@ from rationales.models import embedded_encoder
 from rationales.models.loading import checked_device
 from rationales.reproduce.rationalizers import Run, rows_beside, trained_alone, trained_and_scored
 from rationales.reproduce.tables import Found, Options, Table, tables
-from rationales.reproduce.trainings import for_each
+from rationales.reproduce.trainings import Training, for_each
 from rationales.results import Row
 from rationales.train.labels import read_task
 from rationales.train.rationalizers import ver
@@ -65,26 +65,12 @@ def _together(part: str, options: Options, report: Callable[[str], None]) -> Fou
     )
 
 
-class Job(NamedTuple):
-    """One training with an encoder."""
-
-    name: str
-    config: ver.Config
-    data: str
-    device: str
-
-    @property
-    def identity(self) -> dict[str, Any]:
-        """What tells it from others."""
-        return {"name": self.name, "data": self.data, **self.config.choices()}
-
-
 def _one_by_one(part: str, options: Options, report: Callable[[str], None]) -> Found:
     if options.updates:
         raise InputError(f"{part} goes through its data {EPOCHS} times; --updates has no meaning there")
     device, folder = checked_device(options.device or None), options.folder(NAME, part)
     todo = [
-        Job(
+        Training(
             name,
             ver.Config(
                 folder / f"{name}-{seed}",
@@ -99,17 +85,16 @@ def _one_by_one(part: str, options: Options, report: Callable[[str], None]) -> F
                 **WANTED,
             ),
             part,
+            options.data_dir,
             str(device),
         )
         for name, share in METHODS.items()
         for seed in options.seeds
     ]
-    return for_each(
-        _measured, todo, folder, options.workers, lambda job: report(f"{part}: {job.name}, seed {job.config.seed}")
-    )
+    return for_each(_measured, todo, folder, options.workers, report)
 
 
-def _measured(job: Job) -> dict[str, Any]:
+def _measured(job: Training[ver.Config]) -> dict[str, Any]:
     train, dev, test = texts()
     found = trained_alone("ver", job.config, train, dev, list(test), job.device, REVIEW_LABELS)
     return {"name": job.name, "data": job.data, **found}

@@ -38,7 +38,7 @@ SETTINGS: dict[str, Kinds] = {
 def on_dev(job: Job) -> Found:
     """What `regex-table1` measures, on dev data."""
     model = job.trained()
-    _, dev, _ = splits(job.train, job.data_dir)
+    _, dev, _ = splits(job.data, job.data_dir)
     texts = list(dev)
     return [job.entry("dev", **figures_of(model, texts, len(texts)))]
 

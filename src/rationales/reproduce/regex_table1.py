@@ -59,9 +59,9 @@ def measure(tests: Mapping[str, Sequence[str]], job: Job) -> Found:
     """Each test set's macro-F1, and each attribution's means of the metrics."""
     model = job.trained()
     found = []
-    for name in tests[job.train]:
+    for name in tests[job.data]:
         *_, test = splits(name, job.data_dir)
-        size = MEASURED if name == job.train else ELSEWHERE
+        size = MEASURED if name == job.data else ELSEWHERE
         found.append(job.entry(name, **figures_of(model, list(test), size)))
     return found
 

@@ -25,7 +25,7 @@ _FRESH_PAPER = {
 def fresh_f1(job: Job) -> Found:
     """Macro-F1 of a classifier of rationales, for each attribution, on the test set."""
     model = job.trained()
-    training, dev, test = splits(job.train, job.data_dir)
+    training, dev, test = splits(job.data, job.data_dir)
     found = []
     for name in FRESH:
         config = fresh.Config(
@@ -39,7 +39,7 @@ def fresh_f1(job: Job) -> Found:
         )
         result = fresh.train(config, training, dev, test, model=model, method=explainers[name](**ATTRIBUTIONS[name]))
         assert result.test is not None
-        found.append(job.entry(job.train, explainer=name, macro_f1=result.test.mean))
+        found.append(job.entry(job.data, explainer=name, macro_f1=result.test.mean))
     return found
 
 

@@ -27,7 +27,7 @@ def best_tokens(job: Job) -> Found:
     models = {job.name: model}
     if job.name == "baseline":
         models[UNTRAINED] = untrained(model, job.config.encoder or embedded_encoder(), seed=job.config.seed)
-    *_, test = splits(job.train, job.data_dir)
+    *_, test = splits(job.data, job.data_dir)
     examples, found = sample(test), []
     for name, one in models.items():
         chosen = []
@@ -35,7 +35,7 @@ def best_tokens(job: Job) -> Found:
             body = top(explanation, fraction=SHARE).body
             assert isinstance(body, Selection)
             chosen.append(np.flatnonzero(body.keep).tolist())
-        found.append({**job.entry(job.train, chosen=chosen), "name": name})
+        found.append({**job.entry(job.data, chosen=chosen), "name": name})
     return found
 
 

@@ -27,9 +27,9 @@ PUBLISHED = {
 def attacked(job: Job) -> Found:
     """What an attack does to a sample of the test set."""
     model = job.trained()
-    *_, test = splits(job.train, job.data_dir)
-    (figures,) = attack({job.name: model}, sample(test, ATTACKED[job.train])).figures
-    return [job.entry(job.train, **asdict(figures))]
+    *_, test = splits(job.data, job.data_dir)
+    (figures,) = attack({job.name: model}, sample(test, ATTACKED[job.data])).figures
+    return [job.entry(job.data, **asdict(figures))]
 
 
 def attack_rows(found: Sequence[dict[str, Any]]) -> list[Row]:

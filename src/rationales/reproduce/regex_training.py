@@ -8,7 +8,6 @@ accelerator matrices are multiplied in TF32.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -20,7 +19,7 @@ from rationales.models import TransformersClassifier
 from rationales.models.loading import checked_device
 from rationales.reproduce.products import quick_products
 from rationales.reproduce.tables import Found, Options, Table, tables
-from rationales.reproduce.trainings import for_each
+from rationales.reproduce.trainings import Training, for_each
 from rationales.results import Row
 from rationales.train import regex
 
@@ -41,30 +40,18 @@ REGEX = {"adversarial_weight": 4.0}
 KINDS: Kinds = {"baseline": BASELINE, "REGEX": REGEX}
 
 
-@dataclass(frozen=True)
-class Job:
-    """One training."""
-
-    name: str
-    config: regex.Config
-    train: str
-    data_dir: str
-    device: str
-
-    @property
-    def identity(self) -> dict[str, Any]:
-        """What tells it from others."""
-        return {"name": self.name, "train": self.train, **self.config.choices()}
+class Job(Training[regex.Config]):
+    """A classifier, with or without REGEX."""
 
     def trained(self) -> TransformersClassifier:
         """The model; it is trained unless it was before."""
-        training, dev, _ = splits(self.train, self.data_dir)
+        training, dev, _ = splits(self.data, self.data_dir)
         directory = regex.train(self.config, training, dev)
         return TransformersClassifier.from_pretrained(directory, device=self.device, max_length=self.config.max_length)
 
     def entry(self, data: str, **figures: Any) -> dict[str, Any]:
         """What was found on some test data, with all that tells this training from others."""
-        return {"name": self.name, "train": self.train, "data": data, "seed": self.config.seed, **figures}
+        return {"name": self.name, "train": self.data, "data": data, "seed": self.config.seed, **figures}
 
 
 Measure: TypeAlias = Callable[[Job], Found]
@@ -121,13 +108,7 @@ def measured(
     measure: Measure, todo: Sequence[Job], folder: Path, options: Options, report: Callable[[str], None]
 ) -> Found:
     """What `measure` finds in each training, in their order; several at once if there are workers for them."""
-    ended: list[Job] = []
-
-    def done(job: Job) -> None:
-        ended.append(job)
-        report(f"{job.train}: {len(ended)} of {len(todo)} are done; {job.name}, seed {job.config.seed}")
-
-    found = for_each(partial(_quickly, measure), todo, folder, options.workers, done)
+    found = for_each(partial(_quickly, measure), todo, folder, options.workers, report)
     return [entry for entries in found for entry in entries]
 
 

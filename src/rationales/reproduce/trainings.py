@@ -8,10 +8,11 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from multiprocessing import active_children, get_context
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 import torch
 
@@ -19,22 +20,37 @@ from rationales.data import Example
 from rationales.errors import InputError, QualityWarning
 from rationales.explanation.files import replacing
 from rationales.models import Model, predict, rounds
+from rationales.train.loop import Settings
+
+Config = TypeVar("Config", bound=Settings, covariant=True)
 
 
-class Training(Protocol):
-    """One training and what is measured of it."""
+@dataclass(frozen=True)
+class Training(Generic[Config]):
+    """One training: what it is called in the table, on which data, where these are, and on which device it runs."""
+
+    name: str
+    config: Config
+    data: str
+    data_dir: str
+    device: str
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What tells it from others, as plain JSON; `name` and `seed` among them."""
-        ...
+        """What tells it from others, as plain JSON."""
+        return {"name": self.name, "data": self.data, **self.config.choices()}
+
+    @property
+    def title(self) -> str:
+        """For those who wait for it."""
+        return f"{self.data}: {self.name}, seed {self.config.seed}"
 
 
-Job = TypeVar("Job", bound=Training)
+Job = TypeVar("Job", bound=Training[Settings])
 
 
 def for_each(
-    work: Callable[[Job], Any], todo: Sequence[Job], folder: Path, workers: int, done: Callable[[Job], None]
+    work: Callable[[Job], Any], todo: Sequence[Job], folder: Path, workers: int, report: Callable[[str], None]
 ) -> list[Any]:
     """What `work` finds in each, as plain JSON, in their order; one that is in the folder already is not done again.
 
@@ -44,6 +60,12 @@ def for_each(
     folder.mkdir(parents=True, exist_ok=True)
     files = [folder / f"{_digest(job.identity)}.json" for job in todo]
     failures: list[Exception] = []
+    finished = 0
+
+    def done(number: int) -> None:
+        nonlocal finished
+        finished += 1
+        report(f"{todo[number].title}: {finished} of {len(todo)} are done")
 
     def take(number: int, find: Callable[[], Any]) -> None:
         try:
@@ -51,17 +73,17 @@ def for_each(
         except InputError:  # all others would fail alike
             raise
         except Exception as failure:
-            warnings.warn(f"{_title(todo[number])} failed: {failure!r}", QualityWarning, stacklevel=4)
+            warnings.warn(f"{todo[number].title} failed: {failure!r}", QualityWarning, stacklevel=4)
             failures.append(failure)
             return
         with replacing(files[number]) as beside:
             beside.write_text(json.dumps(result), encoding="utf-8")
-        done(todo[number])
+        done(number)
 
     missing = []
     for number, file in enumerate(files):
         if file.exists():
-            done(todo[number])
+            done(number)
         else:
             missing.append(number)
     if workers == 1:
@@ -85,15 +107,9 @@ def _processes(number: int) -> Iterator[ProcessPoolExecutor]:
         try:
             yield pool
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
             for process in set(active_children()) - others:
                 process.terminate()
             raise
-
-
-def _title(job: Training) -> str:
-    seed = job.identity.get("seed")
-    return str(job.identity["name"]) + ("" if seed is None else f", seed {seed}")
 
 
 def answered(model: Model, examples: Iterable[Example]) -> list[int]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from rationales.models import TransformersClassifier
 from rationales.models.loading import checked_device
 from rationales.reproduce.rationalizers import best_score, rows_beside, trained_alone
 from rationales.reproduce.tables import Found, Options, Table, tables
-from rationales.reproduce.trainings import answered, for_each
+from rationales.reproduce.trainings import Training, answered, for_each
 from rationales.results import Row
 from rationales.train import classifier
 from rationales.train.rationalizers import rationalizers
@@ -47,19 +47,7 @@ fever VER 22.5 82.1 40.1 40.8 40.4
 """Data, method, S, accuracy, precision, recall and F1 in percent, as published (Liu et al., 2025, Table 3)."""
 
 
-class Job(NamedTuple):
-    """One training and what it is measured on."""
-
-    name: str
-    config: GameConfig | classifier.Config
-    data: str
-    data_dir: str
-    device: str
-
-    @property
-    def identity(self) -> dict[str, Any]:
-        """What tells it from others."""
-        return {"name": self.name, "data": self.data, **self.config.choices()}
+Job: TypeAlias = Training[GameConfig | classifier.Config]
 
 
 def compute(part: str, options: Options, report: Callable[[str], None]) -> Found:
@@ -88,10 +76,7 @@ def compute(part: str, options: Options, report: Callable[[str], None]) -> Found
         for seed in options.seeds
     ]
 
-    def done(job: Job) -> None:
-        report(f"{part}: {job.name}, seed {job.config.seed}, is done")
-
-    return for_each(_measured if data == part else _control, todo, folder, options.workers, done)
+    return for_each(_measured if data == part else _control, todo, folder, options.workers, report)
 
 
 def _game(config: type[GameConfig], common: Mapping[str, Any], out: Path, seed: int) -> GameConfig:
