@@ -2,7 +2,8 @@
 
 points   of integrated gradients in training, and guidance in every fourth batch only: what fewer cost in faithfulness
 weights  the adversarial term's weight and the place of its perturbation, with two points
-more     further ones
+more     further ones, each with one thing changed
+finer    the gradient's weight, with what `more` had found
 
 Where a setting does not say otherwise, the adversarial term weighs 2.
 """
@@ -31,6 +32,19 @@ SETTINGS: dict[str, Kinds] = {
         "adversarial 8": {"adversarial_weight": 8.0},
         "adversarial 4, half as large on words": {"adversarial_weight": 4.0, "site": "word", "size": 0.5},
         "adversarial 4, gradient 0.1": {"adversarial_weight": 4.0, "gradient_weight": 0.1},
+    },
+    "finer": {
+        "adversarial 4, gradient 0.3": {"adversarial_weight": 4.0, "gradient_weight": 0.3},
+        "adversarial 4, gradient 1": {"adversarial_weight": 4.0, "gradient_weight": 1.0},
+        **{
+            f"adversarial 4, {part} as large on words, gradient {weight}": {
+                "adversarial_weight": 4.0,
+                "site": "word",
+                "size": size,
+                "gradient_weight": weight,
+            }
+            for part, size, weight in (("half", 0.5, 0.1), ("half", 0.5, 0.3), ("a quarter", 0.25, 0.1))
+        },
     },
 }
 
