@@ -23,7 +23,7 @@ from rationales.train.rationalizers import ver
 
 NAME, REVIEWS = "planted-rationalizers", "reviews"
 METHODS = {"RNP": 0.0, "VER": 0.3}
-SIZES = {"train": 8000, "dev": 500, "test": 1000}
+SIZES = {"train": 8000, "dev": 2000, "test": 1000}
 EPOCHS = 30
 """Of a training with an encoder."""
 WANTED: dict[str, Any] = {"sparsity": 0.022, "sparsity_weight": 3.0, "continuity_weight": 0.05, "max_length": 128}
