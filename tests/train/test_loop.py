@@ -118,8 +118,11 @@ class Line(nn.Module):
         return ((x + noise) * self.weight - 1).square().mean() + self.poison
 
 
-def run_line(settings: Settings, *, scores: list[float], poison: float = 0.0) -> Line:
+def run_line(
+    settings: Settings, *, scores: list[float], standings: list[int] | None = None, poison: float = 0.0
+) -> Line:
     given = iter(scores)
+    ranks = None if standings is None else iter(standings).__next__
 
     def evaluate() -> float:
         score = next(given)
@@ -136,7 +139,7 @@ def run_line(settings: Settings, *, scores: list[float], poison: float = 0.0) ->
         line = Line()
         line.poison = poison
         if not run.finished():
-            fit(settings, run, accelerator, line, [1] * 10, evaluate=evaluate, save=save, score="score")
+            fit(settings, run, accelerator, line, [1] * 10, evaluate=evaluate, save=save, score="score", standing=ranks)
     return line
 
 
@@ -195,6 +198,13 @@ def test_the_first_of_equal_epochs_is_the_best_and_patience_ends_the_run(tmp_pat
     run_line(Settings(out=tmp_path, epochs=9, patience=2), scores=[0.1, 0.3, 0.3, 0.2])
     assert record(tmp_path)["best_epoch"] == 2
     assert len(record(tmp_path)["epochs"]) == 4
+
+
+def test_epochs_of_a_lower_standing_are_neither_the_best_nor_the_end(tmp_path):
+    settings = Settings(out=tmp_path, epochs=9, patience=2)
+    run_line(settings, scores=[0.9, 0.8, 0.8, 0.3, 0.4, 0.1, 0.1], standings=[0, 0, 0, 1, 1, 1, 1])
+    assert record(tmp_path)["best_epoch"] == 5
+    assert len(record(tmp_path)["epochs"]) == 7
 
 
 def test_a_finished_run_is_not_repeated_and_another_one_not_replaced(tmp_path):

@@ -24,8 +24,8 @@ from rationales.train.rationalizers import ver
 NAME, REVIEWS = "planted-rationalizers", "reviews"
 METHODS = {"RNP": 0.0, "VER": 0.3}
 SIZES = {"train": 8000, "dev": 2000, "test": 1000}
-EPOCHS = 30
-"""Of a training with an encoder."""
+EPOCHS, NARROWING = 8, 500
+"""Of a training with an encoder, of which nothing comes without the latter."""
 WANTED: dict[str, Any] = {"sparsity": 0.022, "sparsity_weight": 3.0, "continuity_weight": 0.05, "max_length": 128}
 
 
@@ -79,6 +79,7 @@ def _one_by_one(part: str, options: Options, report: Callable[[str], None]) -> F
                 batch_size=64,
                 learning_rate=0.0005,
                 encoder_learning_rate=5e-5,
+                narrowing=NARROWING,
                 perturb=share,
                 seed=seed,
                 precision="bf16" if device.type == "cuda" else "no",

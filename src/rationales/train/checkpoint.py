@@ -32,17 +32,18 @@ _HINT = "Choose another output directory, or set overwrite to replace what it ho
 
 @dataclass(frozen=True)
 class Epoch:
-    """What an epoch came to: its mean training loss and its score on the dev data."""
+    """What an epoch came to: its mean training loss, its score on the dev data, and what counts before that."""
 
     number: int
     loss: float
     score: float
     seconds: float
+    standing: int = 0
 
 
 def best_of(history: Sequence[Epoch]) -> Epoch:
-    """The epoch with the highest score, the first of equals."""
-    return max(history, key=lambda epoch: epoch.score)
+    """The epoch with the highest score among those of the highest standing, the first of equals."""
+    return max(history, key=lambda epoch: (epoch.standing, epoch.score))
 
 
 class Run:

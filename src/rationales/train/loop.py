@@ -151,6 +151,7 @@ def fit(
     evaluate: Callable[[], float],
     save: Callable[[Path], None],
     score: str,
+    standing: Callable[[], int] | None = None,
     rate: Callable[[str], float] | None = None,
     figures: Callable[[], Mapping[str, float]] | None = None,
 ) -> None:
@@ -165,6 +166,8 @@ def fit(
         evaluate: the dev score, higher is better; called after each epoch, on every process, in evaluation mode.
         save: writes the model into a directory.
         score: what the dev score is called.
+        standing: how the epoch ranks before its score is looked at, called after `evaluate`; training does not stop
+            early at 0. Without it all rank alike.
         rate: the highest learning rate of a parameter, by its name, where it is not the same for all.
         figures: what else to show beside the loss.
     """
@@ -180,7 +183,8 @@ def fit(
         accelerator.scaler.load_state_dict(scaler)
     with _progress(accelerator, settings.epochs * steps, score) as show:
         for epoch in range(len(history), settings.epochs):
-            if settings.patience and history and epoch - best_of(history).number >= settings.patience:
+            early = standing is not None and history and not history[-1].standing
+            if settings.patience and history and not early and epoch - best_of(history).number >= settings.patience:
                 break
             began = time.perf_counter()
             batches.epoch = epoch
@@ -201,7 +205,8 @@ def fit(
                         raise ModelError(f"the loss became {mean} in epoch {epoch + 1}; use a lower learning_rate")
             module.eval()
             reached = evaluate()
-            history.append(Epoch(epoch + 1, mean, reached, time.perf_counter() - began))
+            seconds = time.perf_counter() - began
+            history.append(Epoch(epoch + 1, mean, reached, seconds, standing() if standing else 0))
             show((epoch + 1) * steps, dev=reached)
             if accelerator.is_main_process:
                 log.info("epoch %d of %d: loss %.4f, dev %s %.4f", epoch + 1, settings.epochs, mean, score, reached)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import warnings
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from torch.nn.functional import cross_entropy
 from rationales.data.planted import REVIEW_LABELS, reviews
 from rationales.errors import InputError, QualityWarning
 from rationales.models.rationalizer import Draw, Rationalizer
+from rationales.train.checkpoint import Run
 from rationales.train.labels import read_task
 from rationales.train.rationalizers import rationalizers, rnp, train, ver
 from rationales.train.rationalizers.game import Game, Table, View, held
@@ -111,7 +113,32 @@ def test_a_selector_that_chooses_nothing_is_noticed(tmp_path: Path) -> None:
         train("rnp", config, reviews(200, seed=0), reviews(12, seed=1), labels=REVIEW_LABELS)
 
 
-@pytest.mark.parametrize("options", [{"sparsity": 1.5}, {"perturb": -0.1}, {"temperature": 0.0}])
+def test_an_epoch_in_which_more_was_wanted_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(name: str) -> dict:
+        config = rnp.Config(out=tmp_path / name, **{**SMALL, "epochs": 3, "narrowing": 6})  # three updates an epoch
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", QualityWarning)
+            directory = train("rnp", config, reviews(24, seed=0), reviews(12, seed=1), labels=REVIEW_LABELS)
+        return json.loads((directory / "rationales.json").read_text())
+
+    whole = run("whole")
+    assert [epoch["standing"] for epoch in whole["epochs"]] == [0, 0, 1]
+    assert whole["best_epoch"] == 3
+    store, stored = Run.store, []
+
+    def stopped(*arguments: object) -> None:
+        if len(stored) == 1:
+            raise KeyboardInterrupt
+        stored.append(store(*arguments))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Run, "store", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            run("stopped")
+    assert [epoch["loss"] for epoch in run("stopped")["epochs"]] == [epoch["loss"] for epoch in whole["epochs"]]
+
+
+@pytest.mark.parametrize("options", [{"sparsity": 1.5}, {"perturb": -0.1}, {"temperature": 0.0}, {"narrowing": -1}])
 def test_options_must_make_sense(options: dict[str, float]) -> None:
     with pytest.raises(InputError):
         rnp.Config(**options)

@@ -53,7 +53,7 @@ def steps(stack: Stack, number: int, width: int = 96) -> torch.Tensor:
 
 def test_a_run_among_others_learns_as_it_would_alone(task, monkeypatch: pytest.MonkeyPatch) -> None:
     chosen_without_chance(monkeypatch)
-    configs = [replace(CONFIG, seed=1), replace(CONFIG, seed=2, sparsity=0.3, learning_rate=0.02)]
+    configs = [replace(CONFIG, seed=1), replace(CONFIG, seed=2, sparsity=0.3, learning_rate=0.02, narrowing=2)]
     together = steps(stacked("ver", [(task, config) for config in configs]), 3)
     for number, config in enumerate(configs):
         alone = steps(stacked("ver", [(task, config)]), 3)
@@ -75,6 +75,15 @@ def test_the_gradient_is_that_of_the_game(task, monkeypatch: pytest.MonkeyPatch)
     found = stack._named(stack._moments[0] / 0.1)  # the first moment after one step
     for name, tensor in wanted.items():
         assert torch.allclose(found[name][0], tensor, atol=1e-5), name
+
+
+def test_more_is_wanted_while_it_narrows(task, monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen_without_chance(monkeypatch)
+    narrowing = replace(CONFIG, sparsity=0.09, narrowing=1)  # in the first update 0.09 ** (1 / 2), then 0.09
+    both, other = (stacked("ver", [(task, config)]) for config in (narrowing, replace(CONFIG, sparsity=0.3)))
+    assert torch.allclose(steps(both, 1), steps(other, 1), atol=1e-6)
+    other._numbers["sparsity"].fill_(0.09)
+    assert torch.allclose(steps(both, 1), steps(other, 1), atol=1e-6)
 
 
 def test_the_step_is_that_of_adam(task) -> None:
@@ -270,6 +279,7 @@ def test_the_best_evaluation_is_near_the_wanted_share() -> None:
     assert curve.best == 2
     assert Curve([1, 2], [0.0] * 2, [0.0] * 2, [0.9, 0.7], [0.5, 0.4], wanted=0.1).best == 0
     assert Curve([1, 2], [0.0] * 2, [0.0] * 2, [0.6, 0.7], [0.5, 0.4]).best == 1
+    assert Curve([1, 2], [0.0] * 2, [0.0] * 2, [0.9, 0.7], [0.5, 0.4], wanted=0.1, narrowing=1).best == 1
 
 
 def test_a_gradient_that_is_no_number_changes_nothing() -> None:

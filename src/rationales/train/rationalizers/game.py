@@ -34,7 +34,7 @@ from rationales.models.rationalizer.rationalizer import Whole
 from rationales.models.rationalizer.selecting import Count
 from rationales.registry import Registry, option
 from rationales.train.loop import Settings
-from rationales.train.rationalizers.regularisers import Ratio, continuity, sparsity
+from rationales.train.rationalizers.regularisers import Ratio, continuity, narrowed, sparsity
 
 rationalizers: Registry[type[Game]] = Registry("rationalizer")
 """The variants, by name."""
@@ -64,6 +64,9 @@ class GameConfig(Settings):
     whole: Whole = option("neither", "Text of a pair that is always seen whole, such as a question: first or second.")
     sparsity: float = option(0.15, "Share of the tokens that should be chosen.")
     sparsity_weight: float = option(11.0, "Weight of the distance from that share.")
+    narrowing: int = option(
+        0, "Updates in which the wanted share falls from all tokens to sparsity, so that the predictor learns first."
+    )
     sparsity_ratio: Ratio = option("batch", "Share of the batch as a whole, or of each text.")
     continuity_weight: float = option(12.0, "Weight of changes from one token to the next.")
     continuity_over: Literal["length", "tokens"] = option(
@@ -96,6 +99,8 @@ class GameConfig(Settings):
         ):
             if getattr(self, name) not in known:
                 raise InputError(f"{name} must be one of {', '.join(known)}; got {getattr(self, name)!r}")
+        if self.narrowing < 0:
+            raise InputError(f"narrowing must be a number of updates, 0 or more; got {self.narrowing}")
         if self.max_length < 2:
             raise InputError(f"max_length must be at least 2, got {self.max_length}")
         if self.hidden < 2 or self.hidden % 2:
@@ -168,12 +173,21 @@ class Game(nn.Module):
     """
 
     Config: ClassVar[type[GameConfig]]
-    numbers: tuple[str, ...] = ("sparsity", "sparsity_weight", "continuity_weight", "label_weight", "perturb")
+    numbers: tuple[str, ...] = (
+        "sparsity",
+        "narrowing",
+        "sparsity_weight",
+        "continuity_weight",
+        "label_weight",
+        "perturb",
+    )
     sparsity: Tensor
+    narrowing: Tensor
     sparsity_weight: Tensor
     continuity_weight: Tensor
     label_weight: Tensor
     perturb: Tensor
+    done: Tensor  # updates, counted by whoever makes them
 
     def __init__(self, model: Rationalizer, table: Table, config: GameConfig) -> None:
         """`table` is the training data, for variants that need to know something of it as a whole."""
@@ -183,6 +197,7 @@ class Game(nn.Module):
         for name in self.numbers:
             value = torch.tensor(float(getattr(config, name)), device=table.ids.device)
             self.register_buffer(name, value, persistent=False)
+        self.register_buffer("done", torch.zeros((), device=table.ids.device))
 
     def forward(self, batch: Batch, targets: Tensor) -> Played:
         view = View(batch, self.model.embed(batch), targets)
@@ -214,7 +229,8 @@ class Game(nn.Module):
         """How far the choice is from short and whole; always of the choice itself, never of its vicinity."""
         config, chosen, counted = self.config, draw.through, self.counted(view)
         length = config.max_length if config.continuity_over == "length" else None
-        shortness = sparsity(chosen * counted, view.batch.content, self.sparsity, config.sparsity_ratio)
+        wanted = narrowed(self.sparsity, self.narrowing, self.done)
+        shortness = sparsity(chosen * counted, view.batch.content, wanted, config.sparsity_ratio)
         return self.sparsity_weight * shortness + self.continuity_weight * continuity(chosen, counted, length)
 
     def loss(self, view: View, draw: Draw) -> Tensor:

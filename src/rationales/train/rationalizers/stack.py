@@ -28,6 +28,7 @@ from rationales.models.rationalizer.encoders import BiGru, TransformerEncoder
 from rationales.train.labels import Part, Task
 from rationales.train.rationalizers.game import Game, GameConfig, Played, Table, placed_parameters, rationalizers
 from rationales.train.rationalizers.members import Member, Rows, Stream, steps
+from rationales.train.rationalizers.regularisers import standing
 from rationales.train.rationalizers.training import answers, new_model, table_of
 from rationales.train.rationalizers.weights import Weights, compact_words, frozen, new_weights, own_chance, tamed
 
@@ -46,16 +47,16 @@ class Curve:
     accuracy: list[float] = field(default_factory=list)  # on dev, every class counting the same
     chosen: list[float] = field(default_factory=list)  # share of the dev tokens that are likelier chosen than not
     wanted: float | None = None  # share of the tokens
+    narrowing: int = 0
 
     @property
     def best(self) -> int:
-        """The first evaluation with the best dev accuracy, among those where nearly the wanted share is chosen.
-
-        A selector that chooses too much may well predict better. Where it never gets within a tenth of what is wanted,
-        all evaluations count.
-        """
-        near = [self.wanted is None or abs(share - self.wanted) <= 0.1 * self.wanted for share in self.chosen]
-        return max(range(len(near)), key=lambda number: (near[number] or not any(near), self.accuracy[number], -number))
+        """The first evaluation with the best dev accuracy, among those whose choice ranks highest: see `standing`."""
+        ranks = [
+            0 if self.wanted is None else standing(share, self.wanted, done, self.narrowing)
+            for share, done in zip(self.chosen, self.updates, strict=True)
+        ]
+        return max(range(len(ranks)), key=lambda number: (ranks[number], self.accuracy[number], -number))
 
 
 def stacked(
@@ -106,7 +107,9 @@ class Stack:
         _check_alike(configs, rationalizers[method].numbers)
         self.method, self.members, self.table, self.dev = method, list(members), train, dev
         post_hoc = model.architecture.post_hoc
-        self.curves = [Curve(wanted=None if post_hoc else member.config.sparsity) for member in members]
+        self.curves = [
+            Curve(wanted=None if post_hoc else config.sparsity, narrowing=config.narrowing) for config in configs
+        ]
         self.config = next((config for config in configs if config.perturb), configs[0])
         self._template = model.networks
         self.model = copy.copy(model)
@@ -235,8 +238,9 @@ class Stack:
         return graph.replay
 
     def _update(self, width: int) -> None:
+        numbers = {**self._numbers, "done": self._count.expand(len(self.members))}
         gradients, (loss, share) = vmap(grad_and_value(self._loss, has_aux=True), randomness="different")(
-            self._weights, self._numbers, *_texts(self.table, self._rows, width)
+            self._weights, numbers, *_texts(self.table, self._rows, width)
         )
         gradient = torch.cat([gradients[name].flatten(1) for name in self._weights], 1) / _SCALE
         self._descend(tamed(gradient, self.config.clip))

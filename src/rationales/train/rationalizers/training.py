@@ -29,6 +29,7 @@ from rationales.train.encoding import encoded_parts
 from rationales.train.labels import Part, Task, read_task
 from rationales.train.loop import fit, gathered, session
 from rationales.train.rationalizers.game import Game, GameConfig, Played, Table, rationalizers
+from rationales.train.rationalizers.regularisers import standing
 from rationales.train.words import known_words
 
 log = logging.getLogger(__name__)
@@ -67,8 +68,11 @@ def train(
                 accelerator, lambda rows: answers(model, *dev.batch(rows)), dev.lengths, 4 * config.batch_size
             )
             if not model.architecture.post_hoc:
-                watch(float(found[:, 1].sum() / found[:, 2].sum()))
+                watch(float(found[:, 1].sum() / found[:, 2].sum()), narrowing=objective.done <= config.narrowing)
             return float(found[:, 0].mean())
+
+        def rank() -> int:
+            return standing(watch.share, config.sparsity, objective.done, config.narrowing)
 
         def rate(parameter: str) -> float:
             inside = bool(config.encoder) and ".encoder." in parameter
@@ -84,6 +88,7 @@ def train(
             evaluate=evaluate,
             save=model.save_pretrained,
             score="accuracy",
+            standing=None if model.architecture.post_hoc else rank,
             rate=rate,
             figures=objective.figures,
         )
@@ -103,7 +108,8 @@ def _check_choice(directory: Path, dev: Table, device: torch.device) -> None:
     if chosen <= NOTHING * sum(dev.lengths):
         warnings.warn(
             "the model that was kept chooses nothing of the dev texts, so it answers all texts alike. It needs more "
-            "updates (more epochs, or a smaller batch_size), or lower sparsity_weight and continuity_weight",
+            "updates (more epochs, or a smaller batch_size), lower sparsity_weight and continuity_weight, or "
+            "narrowing, so that the predictor learns before little is chosen",
             QualityWarning,
             stacklevel=3,
         )
@@ -120,7 +126,13 @@ class Objective(nn.Module):
     def forward(self, rows: list[int]) -> Tensor:
         played: Played = self.game(*self.table.batch(rows))
         self._share = played.share.detach()
+        self.game.done += 1
         return played.loss
+
+    @property
+    def done(self) -> int:
+        """Updates; reading it makes the processor wait."""
+        return int(self.game.done)
 
     def figures(self) -> Mapping[str, float]:
         """What a progress bar shows beside the loss; reading it makes the processor wait."""
@@ -138,11 +150,12 @@ class _Watch:
     """Says when a selector begins to choose nothing or everything, and when that is over."""
 
     def __init__(self, wanted: float) -> None:
-        self.wanted, self.collapsed = wanted, False
+        self.wanted, self.share, self.collapsed = wanted, 0.0, False
 
-    def __call__(self, share: float) -> None:
+    def __call__(self, share: float, *, narrowing: bool) -> None:
         log.info("chosen of the dev tokens: %.1f %% (wanted: %.1f %%)", 100 * share, 100 * self.wanted)
-        before, self.collapsed = self.collapsed, share <= NOTHING or share >= EVERYTHING
+        self.share = share
+        before, self.collapsed = self.collapsed, share <= NOTHING or (share >= EVERYTHING and not narrowing)
         if before and not self.collapsed:
             log.info("the selector chooses again")
         if self.collapsed and not before:
