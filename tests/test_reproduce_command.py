@@ -35,6 +35,7 @@ from rationales.reproduce import (
 from rationales.reproduce.products import quick_products
 from rationales.reproduce.rationalizers import BestByLime, marked_share, rows_beside, scored, texts_to_test
 from rationales.results import Row
+from rationales.train import regex
 from rationales.train.rationalizers import full_text, rnp, train
 from tiny import network, tokenizer
 
@@ -328,6 +329,23 @@ def test_attacks_stand_beside_the_papers_where_the_data_are_its_own() -> None:
     assert rows["imdb", "queries"].mean == 30
     assert rows["imdb", "queries"].n == 2
     assert rows["sst2", "queries"].paper is None
+
+
+@pytest.mark.parametrize(
+    ("name", "removed"),
+    [
+        ("without robustness", {"gradient_weight", "adversarial_weight"}),
+        ("without guidance", {"guidance_weight"}),
+        ("without adversarial term", {"adversarial_weight"}),
+        ("without gradient term", {"gradient_weight"}),
+    ],
+)
+def test_without_a_term_all_others_are_as_they_were(name: str, removed: set[str]) -> None:
+    whole, less = (regex.Config(**regex_table1.ABLATIONS[kind]) for kind in ("REGEX", name))
+    changed = {field for field, value in vars(whole).items() if vars(less)[field] != value}
+    assert changed - {"site", "size"} == removed  # which say nothing where nothing is perturbed
+    assert not any(vars(less)[field] for field in removed)
+    assert "site" not in changed or "adversarial_weight" in removed
 
 
 def test_figures_of_the_paper_are_read() -> None:

@@ -112,6 +112,8 @@ def trained_and_scored(
     report: Callable[[str], None],
 ) -> list[dict[str, Any]]:
     """Train all runs together; of each, what the best dev accuracy selects on its test texts, as plain JSON."""
+    for run in runs:
+        run.config.check_updates(updates)
     gc.freeze()  # millions of small objects stay; looking through them again and again would take longer than all else
     try:
         stack = stacked(method, [(tasks[run.data], run.config) for run in runs], balance=balance, device=device)

@@ -2,7 +2,7 @@
 
 points   of integrated gradients in training, and guidance in every fourth batch only: what fewer cost in faithfulness
 weights  the adversarial term's weight and the place of its perturbation, with two points
-more     further ones, each with one thing changed
+more     further ones
 finer    the gradient's weight, with what `more` had found
 amazon   whether that trains where most texts have the same label: reviews of musical instruments
 

@@ -54,7 +54,7 @@ class Settings:
     decay: bool = option(True, "Let the learning rate fall to zero after that; else it stays.")
     weight_decay: float = option(0.01, "Weight decay; biases and normalisation have none.")
     clip: float = option(1.0, "Largest norm of the gradient; 0: any.")
-    patience: int = option(0, "Stop after this many epochs without a better dev score; 0: never.")
+    patience: int = option(0, "Stop after this many epochs without a better one, by dev score; 0: never.")
     precision: Precision = option("no", "Mixed precision: no, bf16 or fp16.")
     seed: int = option(0, "Decides the new weights, the order of the data and dropout.")
     overwrite: bool = option(False, "Start anew, whatever the output directory holds.")

@@ -16,7 +16,7 @@ from rationales.train.checkpoint import Run
 from rationales.train.labels import read_task
 from rationales.train.rationalizers import rationalizers, rnp, train, ver
 from rationales.train.rationalizers.game import Game, Table, View, held
-from rationales.train.rationalizers.training import new_model
+from rationales.train.rationalizers.training import _Watch, new_model
 
 SMALL = {"hidden": 16, "vector_size": 8, "batch_size": 8, "epochs": 2, "learning_rate": 3e-3}
 
@@ -113,14 +113,27 @@ def test_a_selector_that_chooses_nothing_is_noticed(tmp_path: Path) -> None:
         train("rnp", config, reviews(200, seed=0), reviews(12, seed=1), labels=REVIEW_LABELS)
 
 
+def test_everything_is_no_collapse_while_it_is_wanted() -> None:
+    watch = _Watch(0.1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        watch(0.99, narrowing=True)
+    with pytest.warns(QualityWarning, match="chooses nearly everything"):
+        watch(0.99, narrowing=False)
+
+
 def test_an_epoch_in_which_more_was_wanted_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    halves = reviews(24, seed=0), reviews(12, seed=1)
+
     def run(name: str) -> dict:
         config = rnp.Config(out=tmp_path / name, **{**SMALL, "epochs": 3, "narrowing": 6})  # three updates an epoch
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", QualityWarning)
-            directory = train("rnp", config, reviews(24, seed=0), reviews(12, seed=1), labels=REVIEW_LABELS)
+            directory = train("rnp", config, *halves, labels=REVIEW_LABELS)
         return json.loads((directory / "rationales.json").read_text())
 
+    with pytest.raises(InputError, match="less than all updates, which are 6"):
+        train("rnp", rnp.Config(out=tmp_path / "m", **SMALL, narrowing=6), *halves, labels=REVIEW_LABELS)
     whole = run("whole")
     assert [epoch["standing"] for epoch in whole["epochs"]] == [0, 0, 1]
     assert whole["best_epoch"] == 3
@@ -138,7 +151,10 @@ def test_an_epoch_in_which_more_was_wanted_is_not_kept(tmp_path: Path, monkeypat
     assert [epoch["loss"] for epoch in run("stopped")["epochs"]] == [epoch["loss"] for epoch in whole["epochs"]]
 
 
-@pytest.mark.parametrize("options", [{"sparsity": 1.5}, {"perturb": -0.1}, {"temperature": 0.0}, {"narrowing": -1}])
+@pytest.mark.parametrize(
+    "options",
+    [{"sparsity": 1.5}, {"perturb": -0.1}, {"temperature": 0.0}, {"narrowing": -1}, {"narrowing": 1, "sparsity": 0.0}],
+)
 def test_options_must_make_sense(options: dict[str, float]) -> None:
     with pytest.raises(InputError):
         rnp.Config(**options)

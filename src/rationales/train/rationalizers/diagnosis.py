@@ -150,6 +150,7 @@ def diagnose(
         raise InputError("a rationalizer tells classes apart; these labels are numbers")
     marked = with_marks(marked)
     runs = [(rate, seed) for rate in plan.all_rates for seed in plan.seeds]
+    config.check_updates(plan.updates)
     configs = [ver.Config(**{**vars(config), "perturb": rate, "seed": seed}) for rate, seed in runs]
     stack = stacked("ver", [(task, one) for one in configs], balance=plan.balance, device=device)
     rows = range(0, len(task.train.examples), math.ceil(len(task.train.examples) / plan.probes))  # files may be sorted

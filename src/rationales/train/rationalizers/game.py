@@ -65,7 +65,7 @@ class GameConfig(Settings):
     sparsity: float = option(0.15, "Share of the tokens that should be chosen.")
     sparsity_weight: float = option(11.0, "Weight of the distance from that share.")
     narrowing: int = option(
-        0, "Updates in which the wanted share falls from all tokens to sparsity, so that the predictor learns first."
+        0, "Updates in which the wanted share falls from all tokens to sparsity; the predictor learns meanwhile."
     )
     sparsity_ratio: Ratio = option("batch", "Share of the batch as a whole, or of each text.")
     continuity_weight: float = option(12.0, "Weight of changes from one token to the next.")
@@ -101,6 +101,8 @@ class GameConfig(Settings):
                 raise InputError(f"{name} must be one of {', '.join(known)}; got {getattr(self, name)!r}")
         if self.narrowing < 0:
             raise InputError(f"narrowing must be a number of updates, 0 or more; got {self.narrowing}")
+        if self.narrowing and not self.sparsity:
+            raise InputError("narrowing needs a sparsity above 0: no factor leads there")
         if self.max_length < 2:
             raise InputError(f"max_length must be at least 2, got {self.max_length}")
         if self.hidden < 2 or self.hidden % 2:
@@ -108,6 +110,11 @@ class GameConfig(Settings):
         for name in ("temperature", "encoder_learning_rate"):
             if not getattr(self, name) > 0:
                 raise InputError(f"{name} must be above 0, got {getattr(self, name)}")
+
+    def check_updates(self, updates: int) -> None:
+        """Refuse so few that what is wanted in the end never would be."""
+        if self.narrowing >= updates:
+            raise InputError(f"narrowing must be less than all updates, which are {updates}; got {self.narrowing}")
 
     def architecture(self, _shares: Sequence[float], /) -> Mapping[str, Any]:
         """Fields of `Architecture` in which a variant's networks differ from RNP's, given the shares of the classes."""

@@ -21,9 +21,9 @@ def sparsity(chosen: Tensor, keep: Tensor, wanted: float | Tensor, ratio: Ratio 
 
 
 def narrowed(wanted: Tensor, narrowing: Tensor, done: Tensor) -> Tensor:
-    """The share that should be chosen after `done` updates: from all tokens down to `wanted` in `narrowing` updates.
+    """The share that should be chosen after `done` updates: from nearly all down to `wanted` in `narrowing` updates.
 
-    It falls by the same factor in each of them.
+    It falls by the same factor in each of them, the first one included.
     """
     return wanted ** ((done + 1) / (narrowing + 1)).clamp(max=1)
 
@@ -31,15 +31,15 @@ def narrowed(wanted: Tensor, narrowing: Tensor, done: Tensor) -> Tensor:
 def standing(share: float, wanted: float, done: int, narrowing: int) -> int:
     """How the choice of a model ranks before anybody asks how well it predicts: who sees more predicts better.
 
-    2: it chooses the wanted share of the tokens, or within a tenth of it. 1: it does not, though it should by now.
-    0: after `done` of `narrowing` updates more is still wanted.
+    0: after `done` of `narrowing` updates, more is still wanted than will be in the end. 1: no longer, but what is
+    chosen is not that share. 2: it is, within a tenth.
 
-    >>> standing(0.16, 0.15, 100, 0), standing(0.3, 0.15, 100, 0), standing(0.3, 0.15, 100, 200)
-    (2, 1, 0)
+    >>> standing(0.15, 0.15, 100, 200), standing(0.3, 0.15, 300, 200), standing(0.16, 0.15, 300, 200)
+    (0, 1, 2)
     """
-    if abs(share - wanted) <= 0.1 * wanted:
-        return 2
-    return int(done > narrowing)
+    if done <= narrowing:
+        return 0
+    return 2 if abs(share - wanted) <= 0.1 * wanted else 1
 
 
 def continuity(chosen: Tensor, keep: Tensor, length: int | None) -> Tensor:

@@ -1,4 +1,4 @@
-"""Train a rationalizer of any kind: words or encoder, the two players, the game, the best epoch by dev accuracy.
+"""Train a rationalizer of any kind: words or encoder, the two players, the game, the epoch that is kept.
 
 from rationales.train.rationalizers import train, ver
 
@@ -8,6 +8,7 @@ train("ver", ver.Config(out=Path("model"), vectors="glove.txt"), train_data, dev
 from __future__ import annotations
 
 import logging
+import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -47,7 +48,10 @@ def train(
     *,
     labels: Sequence[str] | None = None,
 ) -> Path:
-    """Train, keep the epoch of the best dev accuracy, and return the directory of the model."""
+    """Train, keep the best epoch, and return the directory of the model.
+
+    It is the one with the best dev accuracy among those whose choice ranks highest: see `standing`.
+    """
     game = rationalizers[method]
     task = read_task(train_data, dev_data, labels)
     if not task.names:
@@ -61,6 +65,7 @@ def train(
         table = table_of(model, task.train, "training", warn=accelerator.is_main_process)
         dev = table_of(model, task.dev, "dev", warn=accelerator.is_main_process)
 
+        config.check_updates(config.epochs * math.ceil(len(table.lengths) / config.batch_size))
         watch = _Watch(config.sparsity)
 
         def evaluate() -> float:
