@@ -90,6 +90,7 @@ def test_a_table_is_computed_and_resumed(call, tmp_path: Path, monkeypatch) -> N
 def test_planted_reviews_are_also_read_by_an_encoder(call, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(planted_rationalizers, "SIZES", {"train": 8, "dev": 4, "test": 4})
     monkeypatch.setattr(planted_rationalizers, "EPOCHS", 1)
+    monkeypatch.setattr(planted_rationalizers, "NARROWING", 0)
     encoder = tmp_path / "encoder"
     network("bert").base_model.save_pretrained(encoder)
     tokenizer().save_pretrained(encoder)
@@ -158,6 +159,8 @@ def test_table_1_has_all_runs_with_the_numbers_of_their_data() -> None:
         assert run.config.sparsity == ver_table1.SETTINGS[run.data].sparsity
     assert {run.name for run in ver_table1.runs("fr", (1,), "vectors.txt")} == {"FR", "FR + VER"}
     assert {run.name for run in ver_table1.runs("longer", (1,), "vectors.txt")} == {"RNP, longer", "VER, longer"}
+    narrowed = ver_table1.runs("narrowed", (1,), "vectors.txt")
+    assert {(run.name, run.config.narrowing) for run in narrowed} == {("RNP, narrowed", 2000), ("VER, narrowed", 2000)}
 
 
 def test_lime_selects_as_many_as_are_wanted_after_the_fact(tmp_path: Path) -> None:
@@ -202,6 +205,7 @@ def test_table_3_selects_from_the_document_alone(call, tmp_path: Path, monkeypat
     network("bert").base_model.save_pretrained(encoder)
     tokenizer().save_pretrained(encoder)
     monkeypatch.setattr(ver_table3, "EPOCHS", 1)
+    monkeypatch.setattr(ver_table3, "NARROWING", 0)
     monkeypatch.setattr(ver_table3, "LENGTH", 32)
     status, out, err = call(
         "ver-table3", "--part", "multirc", "--part", "multirc-controls", "--seeds", "1", "--encoder", str(encoder),
