@@ -66,7 +66,7 @@ def train(
         dev = table_of(model, task.dev, "dev", warn=accelerator.is_main_process)
 
         config.check_updates(config.epochs * math.ceil(len(table.lengths) / config.batch_size))
-        watch = _Watch(config.sparsity)
+        watch = _Watch(config.sparsity, tell=accelerator.is_main_process)
 
         def evaluate() -> float:
             found = gathered(
@@ -154,12 +154,14 @@ def answers(model: Rationalizer, batch: Batch, targets: Tensor) -> Tensor:
 class _Watch:
     """Says when a selector begins to choose nothing or everything, and when that is over."""
 
-    def __init__(self, wanted: float) -> None:
-        self.wanted, self.share, self.collapsed = wanted, 0.0, False
+    def __init__(self, wanted: float, *, tell: bool = True) -> None:
+        self.wanted, self.share, self.tell, self.collapsed = wanted, 0.0, tell, False
 
     def __call__(self, share: float, *, narrowing: bool) -> None:
-        log.info("chosen of the dev tokens: %.1f %% (wanted: %.1f %%)", 100 * share, 100 * self.wanted)
         self.share = share
+        if not self.tell:
+            return
+        log.info("chosen of the dev tokens: %.1f %% (wanted: %.1f %%)", 100 * share, 100 * self.wanted)
         before, self.collapsed = self.collapsed, share <= NOTHING or (share >= EVERYTHING and not narrowing)
         if before and not self.collapsed:
             log.info("the selector chooses again")

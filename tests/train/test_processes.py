@@ -1,0 +1,91 @@
+"""Two processes that share the work learn what one does. On processors: what is tested is who takes which texts."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from test_classifier import toy
+from transformers import BertConfig, BertModel
+
+from rationales.train import classifier, regex
+from rationales.train.rationalizers import rnp
+from rationales.train.rationalizers import train as train_rationalizer
+from tiny import SIZE, STACK, tokenizer
+
+OPTIONS = {"epochs": 2, "batch_size": 8, "learning_rate": 1e-3}
+PLAYERS = {"hidden": 8, "vector_size": 4, "narrowing": 4, "sparsity": 0.3, "sparsity_weight": 1.0}
+
+
+def train_all(folder: Path, encoder: str) -> None:
+    """A model of each kind."""
+    data = toy(32), toy(14, seed=1)  # a short last batch would be filled up
+    classifier.train(classifier.Config(folder / "classifier", encoder=encoder, **OPTIONS), *data)
+    regex.train(regex.Config(folder / "regex", encoder=encoder, **OPTIONS), *data)
+    train_rationalizer("rnp", rnp.Config(folder / "rnp", **OPTIONS, **PLAYERS), *data)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, str]:
+    """Models of one process and of two, and what the two said."""
+    folder = tmp_path_factory.mktemp("processes")
+    encoder = folder / "encoder"
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        quiet = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0, "classifier_dropout": 0.0}
+        BertModel(BertConfig(**{**SIZE, **STACK, **quiet})).save_pretrained(encoder)
+    tokenizer().save_pretrained(encoder)
+    train_all(folder / "one", str(encoder))
+    launch = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2")
+    environment = {
+        **os.environ,
+        "ACCELERATE_USE_CPU": "true",
+        "OMP_NUM_THREADS": "1",
+        "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+    }
+    said = subprocess.run(
+        (*launch, __file__, str(folder / "two"), str(encoder)),
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert said.returncode == 0, said.stderr
+    return folder / "one", folder / "two", said.stderr
+
+
+def record(out: Path) -> dict:
+    return json.loads((out / "rationales.json").read_text())
+
+
+def test_a_classifier_is_the_same_but_for_rounding(trained: tuple[Path, Path, str]) -> None:
+    one, two = (load_file(folder / "classifier" / "model.safetensors") for folder in trained[:2])
+    assert all(torch.allclose(one[name], two[name], atol=1e-4) for name in one)
+    losses = [[epoch["loss"] for epoch in record(folder / "classifier")["epochs"]] for folder in trained[:2]]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["regex", "rnp"])
+def test_what_is_left_to_chance_differs_and_all_else_is_the_same(trained: tuple[Path, Path, str], kind: str) -> None:
+    one, two = (record(folder / kind) for folder in trained[:2])
+    assert one["run"] == two["run"]
+    assert [epoch["standing"] for epoch in one["epochs"]] == [epoch["standing"] for epoch in two["epochs"]]
+    assert [epoch["loss"] for epoch in one["epochs"]] == pytest.approx([epoch["loss"] for epoch in two["epochs"]], 0.1)
+    assert one["epochs"][0]["loss"] != two["epochs"][0]["loss"]
+
+
+def test_only_one_of_them_speaks(trained: tuple[Path, Path, str]) -> None:
+    assert trained[2].count("chosen of the dev tokens") == OPTIONS["epochs"]
+
+
+if __name__ == "__main__":
+    logging.basicConfig(level=logging.INFO)
+    train_all(Path(sys.argv[1]), sys.argv[2])
+    torch.distributed.destroy_process_group()
