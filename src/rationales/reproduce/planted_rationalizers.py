@@ -24,7 +24,7 @@ from rationales.train.rationalizers import ver
 NAME, REVIEWS = "planted-rationalizers", "reviews"
 METHODS = {"RNP": 0.0, "VER": 0.3}
 SIZES = {"train": 8000, "dev": 2000, "test": 1000}
-EPOCHS, NARROWING = 8, 500
+EPOCHS, NARROWING = 12, 1000
 """Of a training with an encoder; without narrowing, predictors were seen to learn nothing."""
 WANTED: dict[str, Any] = {"sparsity": 0.022, "sparsity_weight": 3.0, "continuity_weight": 0.05, "max_length": 128}
 
