@@ -8,7 +8,6 @@ train("ver", ver.Config(out=Path("model"), vectors="glove.txt"), train_data, dev
 from __future__ import annotations
 
 import logging
-import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -28,7 +27,7 @@ from rationales.models.rationalizer import Architecture, GruEncoder, Networks, R
 from rationales.models.tokenising import check_fast
 from rationales.train.encoding import encoded_parts
 from rationales.train.labels import Part, Task, read_task
-from rationales.train.loop import fit, gathered, session
+from rationales.train.loop import Buckets, fit, gathered, session
 from rationales.train.rationalizers.game import Game, GameConfig, Played, Table, rationalizers
 from rationales.train.rationalizers.regularisers import standing
 from rationales.train.words import known_words
@@ -65,7 +64,7 @@ def train(
         table = table_of(model, task.train, "training", warn=accelerator.is_main_process)
         dev = table_of(model, task.dev, "dev", warn=accelerator.is_main_process)
 
-        config.check_updates(config.epochs * math.ceil(len(table.lengths) / config.batch_size))
+        config.check_updates(config.epochs * len(Buckets(table.lengths, config.batch_size)))
         watch = _Watch(config.sparsity, tell=accelerator.is_main_process)
 
         def evaluate() -> float:
