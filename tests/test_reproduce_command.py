@@ -25,6 +25,7 @@ from rationales.reproduce import (
     planted_rationalizers,
     regex_table1,
     regex_table3,
+    regex_table4,
     regex_table6,
     regex_training,
     reproduce,
@@ -288,10 +289,10 @@ def small(tmp_path: Path, monkeypatch) -> tuple[str, ...]:
 
 
 def test_regex_is_compared_with_its_baseline(call, small) -> None:
-    status, out, err = call("regex-table4", "--seeds", "1", *small)
+    status, out, err = call("regex-table4", "--seeds", "1", "--part", "terms", *small)
     assert status == 0, err
     rows = json.loads(Path(out.strip()).with_suffix(".json").read_text())["rows"]
-    assert {row["method"] for row in rows} == set(regex_table1.ABLATIONS)
+    assert {row["method"] for row in rows} == set(regex_table4.ABLATIONS)
     figures = [row for row in rows if row["metric"] in ("sufficiency", "comprehensiveness")]
     assert {row["explainer"] for row in figures} == set(regex_table1.ATTRIBUTIONS)
     assert all(0 <= row["mean"] <= 1 for row in rows)
@@ -345,7 +346,7 @@ def test_attacks_stand_beside_the_papers_where_the_data_are_its_own() -> None:
     ],
 )
 def test_without_a_term_all_others_are_as_they_were(name: str, removed: set[str]) -> None:
-    whole, less = (regex.Config(**regex_table1.ABLATIONS[kind]) for kind in ("REGEX", name))
+    whole, less = (regex.Config(**regex_table4.ABLATIONS[kind]) for kind in ("REGEX", name))
     changed = {field for field, value in vars(whole).items() if vars(less)[field] != value}
     assert changed - {"site", "size"} == removed  # which say nothing where nothing is perturbed
     assert not any(vars(less)[field] for field in removed)
@@ -354,9 +355,22 @@ def test_without_a_term_all_others_are_as_they_were(name: str, removed: set[str]
 
 def test_figures_of_the_paper_are_read() -> None:
     known = regex_table1.published()
-    assert known["sst2", "sst2", "REGEX", "scaled_attention", "sufficiency"] == pytest.approx(0.68 * 1.2)
-    assert known["yelp", "imdb", "baseline", "integrated_gradients", "comprehensiveness"] == pytest.approx(0.24 * 1.2)
-    assert len(known) == 9 * 12 * 2
+    assert known["sst2", "sst2", "REGEX"]["sufficiency", "scaled_attention"] == pytest.approx(0.68 * 1.2)
+    assert known["yelp", "imdb", "baseline"]["comprehensiveness", "integrated_gradients"] == pytest.approx(0.24 * 1.2)
+    assert known["amazon-digital-music", "amazon-musical-instruments", "baseline"]["macro F1", ""] == pytest.approx(
+        0.612
+    )
+    assert {len(figures) for figures in known.values()} == {13}
+    assert len(known) == 13 * 2
+
+
+def test_every_training_of_the_ablation_is_published() -> None:
+    known = regex_table4.published()
+    trained = set(regex_table4.ABLATIONS) | set(regex_table4.GUIDES)
+    assert {name for _, _, name in known} == trained - {"REGEX", "baseline"}
+    assert known["sst2", "sst2", "without guidance"]["macro F1", ""] == pytest.approx(0.8519)
+    assert known["sst2", "sst2", "deeplift, mean"]["comprehensiveness", "attention"] == pytest.approx(0.66 * 1.2)
+    assert ("macro F1", "") not in known["sst2", "sst2", "without gradient term"]
 
 
 def test_products_are_exact_again_after_a_table() -> None:

@@ -53,7 +53,10 @@ SETTINGS: dict[str, Kinds] = {
         "as published": REGEX_UNBALANCED,
         "adversarial 4": {"adversarial_weight": 4.0},
         "adversarial 4, a quarter as large on words": REGEX_WITHOUT_GRADIENT,
-        "adversarial 4, a quarter as large on words, gradient 0.03": {**REGEX_WITHOUT_GRADIENT, "gradient_weight": 0.03},
+        "adversarial 4, a quarter as large on words, gradient 0.03": {
+            **REGEX_WITHOUT_GRADIENT,
+            "gradient_weight": 0.03,
+        },
     },
 }
 ELSEWHERE = {"amazon": "amazon-musical-instruments"}

@@ -2,8 +2,8 @@
 
 The question or claim is always seen; tokens are selected from the document. The paper's encoder is bert-base-uncased.
 MultiRC is a fifth of the published training data here; FEVER has none, so its dev set is split into train and dev. From
-so few texts no choice forms at the published rates, nor at higher ones in thirty epochs: the predictor never learns to
-read a fifth of a document, chosen at random. So the rates are higher here, and at first all is shown (`narrowing`).
+so few texts no choice forms at the published rates: the predictor never learns to read a fifth of a document, chosen
+at random. So the rates are higher here, and at first all is shown (`narrowing`).
 
 The controls are plain classifiers of the question or claim alone, which no selection can tell from a rationalizer that
 makes no use of its document, and of both texts whole, which says what there is to be had from the document.
