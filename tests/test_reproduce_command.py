@@ -298,6 +298,14 @@ def test_regex_is_compared_with_its_baseline(call, small) -> None:
     assert all(0 <= row["mean"] <= 1 for row in rows)
 
 
+def test_a_setting_of_its_own_stands_in_the_same_table(call, small, monkeypatch) -> None:
+    monkeypatch.setattr(regex_table1, "TESTS", {"sst2": ("sst2",)})
+    status, out, err = call("regex-table1", "--part", "sst2-lighter", "--seeds", "1", *small)
+    assert status == 0, err
+    rows = json.loads(Path(out.strip()).with_suffix(".json").read_text())["rows"]
+    assert {(row["method"], row["train"], row["data"]) for row in rows} == {("REGEX, lighter", "sst2", "sst2")}
+
+
 def test_other_tables_share_the_models(call, small) -> None:
     metrics = {}
     for table in ("regex-table2", "regex-table3", "regex-table6"):

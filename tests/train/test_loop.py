@@ -119,7 +119,7 @@ class Line(nn.Module):
 
 
 def run_line(
-    settings: Settings, *, scores: list[float], standings: list[int] | None = None, poison: float = 0.0
+    settings: Settings, *, scores: list[float], standings: list[tuple[int, float]] | None = None, poison: float = 0.0
 ) -> Line:
     given = iter(scores)
     ranks = None if standings is None else iter(standings).__next__
@@ -202,9 +202,15 @@ def test_the_first_of_equal_epochs_is_the_best_and_patience_ends_the_run(tmp_pat
 
 def test_epochs_of_a_lower_standing_are_neither_the_best_nor_the_end(tmp_path):
     settings = Settings(out=tmp_path, epochs=9, patience=2)
-    run_line(settings, scores=[0.9, 0.8, 0.8, 0.3, 0.4, 0.1, 0.1], standings=[0, 0, 0, 1, 1, 1, 1])
+    run_line(settings, scores=[0.9, 0.8, 0.8, 0.3, 0.4, 0.1, 0.1], standings=[(0, 0.0)] * 3 + [(1, 0.0)] * 4)
     assert record(tmp_path)["best_epoch"] == 5
     assert len(record(tmp_path)["epochs"]) == 7
+
+
+def test_of_epochs_with_the_same_score_the_nearest_is_the_best(tmp_path):
+    settings = Settings(out=tmp_path, epochs=4)
+    run_line(settings, scores=[0.5, 0.9, 0.9, 0.9], standings=[(1, 0.0), (1, -0.3), (1, -0.1), (1, -0.2)])
+    assert record(tmp_path)["best_epoch"] == 3
 
 
 def test_a_finished_run_is_not_repeated_and_another_one_not_replaced(tmp_path):

@@ -32,18 +32,19 @@ _HINT = "Choose another output directory, or set overwrite to replace what it ho
 
 @dataclass(frozen=True)
 class Epoch:
-    """What an epoch came to: its mean training loss, its score on the dev data, and what counts before that."""
+    """What an epoch came to: its mean training loss, its score on dev data, what counts before that, and after it."""
 
     number: int
     loss: float
     score: float
     seconds: float
     standing: int = 0
+    nearness: float = 0.0
 
 
 def best_of(history: Sequence[Epoch]) -> Epoch:
-    """The epoch with the highest score among those of the highest standing, the first of equals."""
-    return max(history, key=lambda epoch: (epoch.standing, epoch.score))
+    """The epoch with the highest score among those of the highest standing; of equals the nearest, then the first."""
+    return max(history, key=lambda epoch: (epoch.standing, epoch.score, epoch.nearness))
 
 
 class Run:

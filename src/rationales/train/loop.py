@@ -151,7 +151,7 @@ def fit(
     evaluate: Callable[[], float],
     save: Callable[[Path], None],
     score: str,
-    standing: Callable[[], int] | None = None,
+    standing: Callable[[], tuple[int, float]] | None = None,
     rate: Callable[[str], float] | None = None,
     figures: Callable[[], Mapping[str, float]] | None = None,
 ) -> None:
@@ -166,8 +166,8 @@ def fit(
         evaluate: the dev score, higher is better; called after each epoch, on every process, in evaluation mode.
         save: writes the model into a directory.
         score: what the dev score is called.
-        standing: how the epoch ranks before its score is looked at, called after `evaluate`; training does not stop
-            early at 0. Without it all rank alike.
+        standing: how the epoch ranks before its score is looked at, and among those with the same score; called after
+            `evaluate`. Training does not stop early at 0. Without it all rank alike.
         rate: the highest learning rate of a parameter, by its name, where it is not the same for all.
         figures: what else to show beside the loss.
     """
@@ -206,7 +206,7 @@ def fit(
             module.eval()
             reached = evaluate()
             seconds = time.perf_counter() - began
-            history.append(Epoch(epoch + 1, mean, reached, seconds, standing() if standing else 0))
+            history.append(Epoch(epoch + 1, mean, reached, seconds, *(standing() if standing else ())))
             show((epoch + 1) * steps, dev=reached)
             if accelerator.is_main_process:
                 log.info("epoch %d of %d: loss %.4f, dev %s %.4f", epoch + 1, settings.epochs, mean, score, reached)

@@ -277,6 +277,8 @@ def test_nothing_is_nothing() -> None:
 def test_the_best_evaluation_is_near_the_wanted_share() -> None:
     curve = Curve([1, 2, 3, 4], [0.0] * 4, [0.0] * 4, [0.9, 0.7, 0.8, 0.8], [0.5, 0.105, 0.1, 0.095], wanted=0.1)
     assert curve.best == 2
+    same = Curve([1, 2, 3, 4], [0.0] * 4, [0.0] * 4, [1.0] * 4, [0.3, 0.2, 0.15, 0.2], wanted=0.1)
+    assert same.best == 2
     assert Curve([1, 2], [0.0] * 2, [0.0] * 2, [0.9, 0.7], [0.5, 0.4], wanted=0.1).best == 0
     assert Curve([1, 2], [0.0] * 2, [0.0] * 2, [0.6, 0.7], [0.5, 0.4]).best == 1
     assert Curve([1, 2], [0.0] * 2, [0.0] * 2, [0.9, 0.7], [0.5, 0.4], wanted=0.1, narrowing=1).best == 1

@@ -28,18 +28,19 @@ def narrowed(wanted: Tensor, narrowing: Tensor, done: Tensor) -> Tensor:
     return wanted ** ((done + 1) / (narrowing + 1)).clamp(max=1)
 
 
-def standing(share: float, wanted: float, done: int, narrowing: int) -> int:
+def standing(share: float, wanted: float, done: int, narrowing: int) -> tuple[int, float]:
     """How the choice of a model ranks before anybody asks how well it predicts: who sees more predicts better.
 
     0: after `done` of `narrowing` updates, more is still wanted than will be in the end. 1: no longer, but what is
-    chosen is not that share. 2: it is, within a tenth.
+    chosen is not that share. 2: it is, within a tenth. Then, how near it is, for those that predict equally well.
 
-    >>> standing(0.15, 0.15, 100, 200), standing(0.3, 0.15, 300, 200), standing(0.16, 0.15, 300, 200)
-    (0, 1, 2)
+    >>> standing(0.25, 0.25, 100, 200), standing(0.5, 0.25, 300, 200), standing(0.25, 0.25, 300, 200)
+    ((0, -0.0), (1, -0.25), (2, -0.0))
     """
+    away = abs(share - wanted)
     if done <= narrowing:
-        return 0
-    return 2 if abs(share - wanted) <= 0.1 * wanted else 1
+        return 0, -away
+    return 2 if away <= 0.1 * wanted else 1, -away
 
 
 def continuity(chosen: Tensor, keep: Tensor, length: int | None) -> Tensor:

@@ -51,12 +51,15 @@ class Curve:
 
     @property
     def best(self) -> int:
-        """The first evaluation with the best dev accuracy, among those whose choice ranks highest: see `standing`."""
-        ranks = [
-            0 if self.wanted is None else standing(share, self.wanted, done, self.narrowing)
-            for share, done in zip(self.chosen, self.updates, strict=True)
-        ]
-        return max(range(len(ranks)), key=lambda number: (ranks[number], self.accuracy[number], -number))
+        """The evaluation with the best dev accuracy, among those whose choice ranks highest: see `standing`."""
+
+        def key(number: int) -> tuple[int, float, float, int]:
+            rank, nearness = 0, 0.0
+            if self.wanted is not None:
+                rank, nearness = standing(self.chosen[number], self.wanted, self.updates[number], self.narrowing)
+            return rank, self.accuracy[number], nearness, -number
+
+        return max(range(len(self.updates)), key=key)
 
 
 def stacked(

@@ -75,7 +75,7 @@ def train(
                 watch(float(found[:, 1].sum() / found[:, 2].sum()), narrowing=objective.done <= config.narrowing)
             return float(found[:, 0].mean())
 
-        def rank() -> int:
+        def rank() -> tuple[int, float]:
             return standing(watch.share, config.sparsity, objective.done, config.narrowing)
 
         def rate(parameter: str) -> float:
