@@ -120,6 +120,9 @@ def test_everything_is_no_collapse_while_it_is_wanted() -> None:
         watch(0.99, narrowing=True)
     with pytest.warns(QualityWarning, match="chooses nearly everything"):
         watch(0.99, narrowing=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        _Watch(0.99)(1.0, narrowing=False)  # as wanted
 
 
 def test_an_epoch_in_which_more_was_wanted_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -161,7 +161,8 @@ class _Watch:
         if not self.tell:
             return
         log.info("chosen of the dev tokens: %.1f %% (wanted: %.1f %%)", 100 * share, 100 * self.wanted)
-        before, self.collapsed = self.collapsed, share <= NOTHING or (share >= EVERYTHING and not narrowing)
+        too_much = share >= EVERYTHING > self.wanted and not narrowing
+        before, self.collapsed = self.collapsed, share <= NOTHING or too_much
         if before and not self.collapsed:
             log.info("the selector chooses again")
         if self.collapsed and not before:
