@@ -24,6 +24,7 @@ from rationales.reproduce import (
     Table,
     planted_rationalizers,
     regex_table1,
+    regex_table2,
     regex_table3,
     regex_table4,
     regex_table6,
@@ -306,7 +307,9 @@ def test_a_setting_of_its_own_stands_in_the_same_table(call, small, monkeypatch)
     assert {(row["method"], row["train"], row["data"]) for row in rows} == {("REGEX, lighter", "sst2", "sst2")}
 
 
-def test_other_tables_share_the_models(call, small) -> None:
+def test_other_tables_share_the_models(call, small, monkeypatch) -> None:
+    monkeypatch.setattr(regex_table2, "TESTS", {"sst2": ("sst2", "yelp")})
+    monkeypatch.setattr(regex_table2, "splits", lambda _, data_dir: regex_training.splits("sst2", data_dir))
     metrics = {}
     for table in ("regex-table2", "regex-table3", "regex-table6"):
         status, out, err = call(table, "--part", "sst2", "--seeds", "1,2", *small)
@@ -314,6 +317,10 @@ def test_other_tables_share_the_models(call, small) -> None:
         rows = json.loads(Path(out.strip()).with_suffix(".json").read_text())["rows"]
         assert {row["method"] for row in rows} == {"baseline", "REGEX"}
         metrics[table] = {row["metric"] for row in rows}
+        if table == "regex-table2":
+            known = {(row["data"], row["method"], row["explainer"]): row["paper"] for row in rows}
+            assert known.keys() == {key for key in regex_table2.published() if key[0] != "imdb"}
+            assert known["yelp", "REGEX", "attention"] == 76.5
     assert metrics["regex-table2"] == {"macro F1 of rationales"}
     assert metrics["regex-table3"] == {"Jaccard between seeds", "Jaccard with untrained"}
     assert "success rate" in metrics["regex-table6"]

@@ -455,6 +455,25 @@ def test_the_command_from_files(call: Any, data: str, encoder: str, tmp_path: Pa
     assert not (tmp_path / "fresh" / "explanations").exists()
 
 
+def test_several_sets_are_measured_on(call: Any, data: str, model: str, encoder: str, tmp_path: Path) -> None:
+    near, far = (write(tmp_path / f"{name}.jsonl", toy(6, seed=seed)) for name, seed in (("near", 7), ("far", 8)))
+    command = ("train", "fresh", "--data", data, "-m", model, "--method", "random", "--encoder", encoder,
+               "--seeds", "1", "--epochs", "1", "--out", str(tmp_path / "fresh"))  # fmt: skip
+    status, out, err = call(*command, "--test", near, "--test", far)
+    assert status == 0, err
+    assert "far macro-F1" in err
+    found = json.loads(Path(out.strip()).read_text())
+    assert found["macro_f1"].keys() == {"dev", "near", "far"}
+    assert found["texts"]["far"] == 6
+    (tmp_path / "other").mkdir()
+    same = write(tmp_path / "other" / "near.jsonl", toy(6, seed=7))
+    status, _, err = call(*command, "--test", near, "--test", same)
+    assert status != 0
+    assert "needs a name of its own" in err
+    with pytest.raises(InputError, match="cannot be called 'dev'"):
+        train(Config(tmp_path / "more"), load(data, split="train"), load(data, split="dev"), {"dev": []}, model=model)
+
+
 def test_a_test_split_without_labels_is_left_out(
     call: Any, data: str, model: str, encoder: str, tmp_path: Path
 ) -> None:

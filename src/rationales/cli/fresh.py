@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -29,6 +29,8 @@ rationales train fresh --data reviews.csv --model my-classifier --method lime:sa
 
 rationales train fresh --data reviews.csv --explanations lime.parquet --ratio 0.1 --out fresh-lime
 
+rationales train fresh --data films.csv --model my-classifier --test films-test.csv --test restaurants.csv
+
 A run that was stopped goes on when the same command is given again. The models expect texts that were cut down to \
 their rationale in the same way."""
 
@@ -46,7 +48,12 @@ def register(app: typer.Typer) -> None:
 def fresh(
     data: Annotated[str, typer.Option(help="File, directory or name of the data set to train on.")],
     dev: Annotated[str | None, typer.Option(help="Data to choose the best epoch by; else the dev split.")] = None,
-    test: Annotated[str | None, typer.Option(help="Data to measure on; else the test split, if there is one.")] = None,
+    test: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Data to measure on; else the test split, if there is one. May be given again: other domains."
+        ),
+    ] = None,
     model: Annotated[
         str | None, typer.Option("--model", "-m", help="Directory or hub name of the model to explain.")
     ] = None,
@@ -83,17 +90,27 @@ def fresh(
         config,
         training,
         held_out,
-        _test(data, test, opened),
+        _tests(data, test or [], opened),
         model=model,
         method=explainer,
         explanations=explanations or None,
         tell=lambda line: print(line, file=sys.stderr, flush=True),
     )
-    for split, figures in (("dev", found.dev), ("test", found.test)):
-        if figures is not None:
-            print(f"{split} macro-F1 {_shown(figures)}", file=sys.stderr)
+    for split, figures in (("dev", found.dev), *found.tests.items()):
+        print(f"{split} macro-F1 {_shown(figures)}", file=sys.stderr)
     print("the models expect texts that were cut down to their rationale, not whole ones", file=sys.stderr)
     print(found.out / SUMMARY)
+
+
+def _tests(data: str, tests: Sequence[str], opened: Any) -> dict[str, Dataset]:
+    """The sets to measure on: one is called test, several as they are given, without what a file's name ends with."""
+    if len(tests) < 2:
+        one = _test(data, tests[0] if tests else None, opened)
+        return {} if one is None else {"test": one}
+    found = {Path(source).stem: _test(data, source, opened) for source in tests}
+    if len(found) < len(tests):
+        raise InputError(f"each --test needs a name of its own, got {', '.join(map(repr, tests))}")
+    return {name: each for name, each in found.items() if each is not None}
 
 
 def _test(data: str, test: str | None, opened: Any) -> Dataset | None:

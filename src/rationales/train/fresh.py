@@ -20,6 +20,7 @@ The models load like any classifier, but they expect texts that were cut down to
 from __future__ import annotations
 
 import logging
+import re
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -50,7 +51,7 @@ log = logging.getLogger(__name__)
 
 Explained: TypeAlias = Literal["predicted", "gold"]
 
-SUMMARY = "fresh.json"
+SUMMARY, TEST = "fresh.json", "test"
 README = """# Classifiers of rationales
 
 Each directory `seed-…` holds a classifier that was trained by `rationales train fresh` on texts of which only the
@@ -109,19 +110,23 @@ class Figures:
 
 @dataclass(frozen=True)
 class Result:
-    """What came of it: the models, by seed, and their macro-F1 on dev and, if there are any, on test data."""
+    """What came of it: the models, by seed, and their macro-F1 on dev and, by its name, on each set of test data."""
 
     out: Path
     models: Mapping[int, Path]
     dev: Figures
-    test: Figures | None
+    tests: Mapping[str, Figures]
+
+    @property
+    def test(self) -> Figures | None:
+        return self.tests.get(TEST)
 
 
 def train(
     config: Config,
     train_data: Iterable[Example],
     dev_data: Iterable[Example],
-    test_data: Iterable[Example] | None = None,
+    test_data: Iterable[Example] | Mapping[str, Iterable[Example]] | None = None,
     *,
     model: Any = None,
     method: Method | None = None,
@@ -135,13 +140,14 @@ def train(
 
     The rationales come from a `model` (whatever `rationales.explain` takes) and a `method`, by default the model's own
     or integrated gradients, or from `explanations`: files, or explanations themselves, which must hold every text.
+    Several sets of test data, such as some of another domain, are given by their names.
     `labels` are the class names in order, where the data do not have them. `tell` hears how each seed did.
     """
     if (model is None) == (explanations is None):
         raise InputError("where do rationales come from? Give either a model to explain, or explanations of all texts")
     if explanations is not None and (method is not None or config.target != "predicted"):
         raise InputError("a method and a target are for explaining a model; explanations that are given have theirs")
-    data = {"train": train_data, "dev": dev_data, **({} if test_data is None else {"test": test_data})}
+    data = {"train": train_data, "dev": dev_data, **_named(test_data)}
     names, parts = _parts(config, data, labels)
     check_writable(Path(config.out) / SUMMARY)
     splits = {split: part.examples for split, part in parts.items()}
@@ -155,6 +161,16 @@ def train(
     return _train_all(config, names, parts, cut, found, tell)
 
 
+def _named(test_data: Iterable[Example] | Mapping[str, Iterable[Example]] | None) -> dict[str, Iterable[Example]]:
+    """The sets of test data, by names that can be those of files."""
+    if not isinstance(test_data, Mapping):
+        return {} if test_data is None else {TEST: test_data}
+    for name in test_data:
+        if name in ("train", "dev") or not re.fullmatch(r"\w[\w.-]*", name):
+            raise InputError(f"test data cannot be called {name!r}; use letters, digits, - and _, not train or dev")
+    return dict(test_data)
+
+
 def _parts(
     config: Config, data: dict[str, Iterable[Example]], labels: Sequence[str] | None
 ) -> tuple[tuple[str, ...], dict[str, Part]]:
@@ -165,10 +181,12 @@ def _parts(
     if not task.names:
         raise InputError("fresh tells classes apart; these labels are numbers")
     task.metric(config.metric)
-    parts = {"train": task.train, "dev": task.dev}
-    if "test" in data:
-        parts["test"] = read_task(data["train"], data["test"], labels, held_out="test").dev
-    return task.names, parts
+    held_out = {
+        name: read_task(data["train"], some, labels, held_out=name).dev
+        for name, some in data.items()
+        if name not in ("train", "dev")
+    }
+    return task.names, {"train": task.train, "dev": task.dev, **held_out}
 
 
 def _given(explanations: Path | str | Iterable[Path | str | Explanation]) -> Iterator[Explanation]:
@@ -243,7 +261,7 @@ def _train_all(
             write_json(out / SUMMARY, _summary(config, names, whole, cut, found, figures))
             with replacing(out / "README.md") as beside:
                 beside.write_text(README, encoding="utf-8")
-    return Result(out, models, figures["dev"], figures.get("test"))
+    return Result(out, models, figures.pop("dev"), figures)
 
 
 def _macro_f1(directory: Path, max_length: int | None, part: Part) -> float:
