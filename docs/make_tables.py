@@ -27,7 +27,6 @@ BLOCK = re.compile(rf"(<!-- ({KINDS}) -->\n).*?(<!-- end -->)", re.DOTALL)
 FIGURES = ("auroc", "comprehensiveness", "sufficiency", "seconds_per_1000_tokens")
 LINKS = {"aorc": "AORC", "fidelity": "fidelity", "compactness": "links kept, %", "contiguity": "broken up, ‰"}
 HOW = ("none", "roles")
-SHARES = ("mean", "std", "paper")
 HEADS = ["method", "on", "auroc", "comprehensiveness", "sufficiency", "s / 1,000 tokens"]
 
 
@@ -315,13 +314,10 @@ def _faithful(pattern: str) -> str:
         for model in models:
             train, data, method = model
             score = found[*model, None, "macro F1"]
-            score = {
-                name: 100 * value if name in SHARES and value is not None else value for name, value in score.items()
-            }
             cells = [
                 _pair(found[*model, name, "sufficiency"], found[*model, name, "comprehensiveness"]) for name in names
             ]
-            lines.append([train if data == "dev" else f"{train} → {data}", method, _beside(score), *cells])
+            lines.append([train if data == "dev" else f"{train} → {data}", method, _beside(score, scale=100), *cells])
         heads = ["data", "training", "macro F1", *(f"[`{name}`](methods/{name}.md)" for name in names)]
         first = int(len({line[0] for line in lines}) == 1)  # what is the same in all lines is not said
         return table(heads[first:], [line[first:] for line in lines])
@@ -362,12 +358,13 @@ def _together(rows: list[dict[str, Any]], *keys: str) -> list[dict[str, Any]]:
     return list(found.values())
 
 
-def _beside(row: dict[str, Any] | None, digits: int = 1) -> str:
-    """A figure, its standard deviation over seeds, and the paper's."""
+def _beside(row: dict[str, Any] | None, digits: int = 1, scale: float = 1) -> str:
+    """A figure, its standard deviation over seeds, and the paper's, all times `scale`."""
     if row is None:
         return "–"
-    spread = "" if row["std"] is None else f" ± {row['std']:.{digits}f}"
-    return f"{row['mean']:.{digits}f}{spread}" + ("" if row["paper"] is None else f" ({row['paper']:.{digits}f})")
+    spread = "" if row["std"] is None else f" ± {scale * row['std']:.{digits}f}"
+    paper = "" if row["paper"] is None else f" ({scale * row['paper']:.{digits}f})"
+    return f"{scale * row['mean']:.{digits}f}{spread}{paper}"
 
 
 def _results(pattern: str) -> list[tuple[str, str, list[dict[str, Any]]]]:

@@ -305,11 +305,18 @@ def test_a_setting_of_its_own_stands_in_the_same_table(call, small, monkeypatch)
     assert status == 0, err
     rows = json.loads(Path(out.strip()).with_suffix(".json").read_text())["rows"]
     assert {(row["method"], row["train"], row["data"]) for row in rows} == {("REGEX, lighter", "sst2", "sst2")}
+    (made,) = (Path(small[5]) / "models").glob("*/REGEX,-lighter-1/rationales.json")
+    assert (
+        json.loads(made.read_text())["run"]["config"]["gradient_weight"]
+        == 0.01
+        != regex_training.REGEX["gradient_weight"]
+    )
 
 
 def test_other_tables_share_the_models(call, small, monkeypatch) -> None:
     monkeypatch.setattr(regex_table2, "TESTS", {"sst2": ("sst2", "yelp")})
     monkeypatch.setattr(regex_table2, "splits", lambda _, data_dir: regex_training.splits("sst2", data_dir))
+    monkeypatch.setattr(regex_table2, "MEASURED", 5)
     metrics = {}
     for table in ("regex-table2", "regex-table3", "regex-table6"):
         status, out, err = call(table, "--part", "sst2", "--seeds", "1,2", *small)
@@ -321,6 +328,9 @@ def test_other_tables_share_the_models(call, small, monkeypatch) -> None:
             known = {(row["data"], row["method"], row["explainer"]): row["paper"] for row in rows}
             assert known.keys() == {key for key in regex_table2.published() if key[0] != "imdb"}
             assert known["yelp", "REGEX", "attention"] == 76.5
+            (made, *_) = (Path(small[5]) / "models").glob("*/REGEX-1-fresh/attention/fresh.json")
+            sizes = json.loads(made.read_text())["texts"]
+            assert sizes["yelp"] == 5 < sizes["sst2"]
     assert metrics["regex-table2"] == {"macro F1 of rationales"}
     assert metrics["regex-table3"] == {"Jaccard between seeds", "Jaccard with untrained"}
     assert "success rate" in metrics["regex-table6"]
@@ -383,6 +393,8 @@ def test_every_training_of_the_ablation_is_published() -> None:
     known = regex_table4.published()
     trained = set(regex_table4.ABLATIONS) | set(regex_table4.GUIDES)
     assert {name for _, _, name in known} == trained - {"REGEX", "baseline"}
+    settings = [regex.Config(**kind) for kind in regex_table4.GUIDES.values()]
+    assert len({(each.guide, each.aggregate) for each in settings}) == 7
     assert known["sst2", "sst2", "without guidance"]["macro F1", ""] == pytest.approx(0.8519)
     assert known["sst2", "sst2", "deeplift, mean"]["comprehensiveness", "attention"] == pytest.approx(0.66 * 1.2)
     assert ("macro F1", "") not in known["sst2", "sst2", "without gradient term"]

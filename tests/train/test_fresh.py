@@ -19,6 +19,7 @@ from test_classifier import BAD, GOOD, toy
 from transformers import BertConfig, BertModel
 
 from rationales.cli import main
+from rationales.cli.fresh import _names as command_names
 from rationales.data import Example, load
 from rationales.errors import DataError, InputError
 from rationales.explainers import LeaveOneOut, Random
@@ -456,7 +457,7 @@ def test_the_command_from_files(call: Any, data: str, encoder: str, tmp_path: Pa
 
 
 def test_several_sets_are_measured_on(call: Any, data: str, model: str, encoder: str, tmp_path: Path) -> None:
-    near, far = (write(tmp_path / f"{name}.jsonl", toy(6, seed=seed)) for name, seed in (("near", 7), ("far", 8)))
+    near, far = (write(tmp_path / f"{name}.jsonl", toy(size, seed=size)) for name, size in (("near", 6), ("far", 8)))
     command = ("train", "fresh", "--data", data, "-m", model, "--method", "random", "--encoder", encoder,
                "--seeds", "1", "--epochs", "1", "--out", str(tmp_path / "fresh"))  # fmt: skip
     status, out, err = call(*command, "--test", near, "--test", far)
@@ -464,14 +465,23 @@ def test_several_sets_are_measured_on(call: Any, data: str, model: str, encoder:
     assert "far macro-F1" in err
     found = json.loads(Path(out.strip()).read_text())
     assert found["macro_f1"].keys() == {"dev", "near", "far"}
-    assert found["texts"]["far"] == 6
-    (tmp_path / "other").mkdir()
-    same = write(tmp_path / "other" / "near.jsonl", toy(6, seed=7))
-    status, _, err = call(*command, "--test", near, "--test", same)
-    assert status != 0
-    assert "needs a name of its own" in err
-    with pytest.raises(InputError, match="cannot be called 'dev'"):
-        train(Config(tmp_path / "more"), load(data, split="train"), load(data, split="dev"), {"dev": []}, model=model)
+    assert (found["texts"]["near"], found["texts"]["far"]) == (6, 8)
+    for name in ("dev", "a b", ""):
+        with pytest.raises(InputError, match=f"cannot be called '{name}'"):
+            train(
+                Config(tmp_path / "more"), load(data, split="train"), load(data, split="dev"), {name: []}, model=model
+            )
+
+
+def test_sets_to_measure_on_are_called_after_their_files(tmp_path: Path) -> None:
+    names = ("films/test.csv", "meals/test.csv", "my films.jsonl.gz", "meals/dev.csv")
+    files = [str(tmp_path / name) for name in names]
+    for file in files:
+        Path(file).parent.mkdir(exist_ok=True)
+        Path(file).touch()
+    assert command_names([*files, "org/v1.5"]) == ["films-test", "meals-test", "my-films", "meals-dev", "v1-5"]
+    with pytest.raises(InputError, match="would both be called 'films-test'"):
+        command_names([files[0], files[0]])
 
 
 def test_a_test_split_without_labels_is_left_out(

@@ -213,6 +213,13 @@ def test_of_epochs_with_the_same_score_the_nearest_is_the_best(tmp_path):
     assert record(tmp_path)["best_epoch"] == 3
 
 
+def test_to_be_nearer_is_not_enough_to_go_on(tmp_path):
+    settings = Settings(out=tmp_path, epochs=9, patience=2)
+    run_line(settings, scores=[0.9, 0.9, 0.9], standings=[(1, -0.3), (1, -0.2), (1, -0.1)])
+    assert record(tmp_path)["best_epoch"] == 3
+    assert len(record(tmp_path)["epochs"]) == 3
+
+
 def test_a_finished_run_is_not_repeated_and_another_one_not_replaced(tmp_path):
     settings = Settings(out=tmp_path, epochs=1)
     run_line(settings, scores=[0.5])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -94,6 +95,7 @@ def fresh(
         model=model,
         method=explainer,
         explanations=explanations or None,
+        labels=training.labels,
         tell=lambda line: print(line, file=sys.stderr, flush=True),
     )
     for split, figures in (("dev", found.dev), *found.tests.items()):
@@ -102,27 +104,47 @@ def fresh(
     print(found.out / SUMMARY)
 
 
-def _tests(data: str, tests: Sequence[str], opened: Any) -> dict[str, Dataset]:
-    """The sets to measure on: one is called test, several as they are given, without what a file's name ends with."""
-    if len(tests) < 2:
-        one = _test(data, tests[0] if tests else None, opened)
-        return {} if one is None else {"test": one}
-    found = {Path(source).stem: _test(data, source, opened) for source in tests}
-    if len(found) < len(tests):
-        raise InputError(f"each --test needs a name of its own, got {', '.join(map(repr, tests))}")
-    return {name: each for name, each in found.items() if each is not None}
-
-
-def _test(data: str, test: str | None, opened: Any) -> Dataset | None:
-    """The data to measure on: a source of its own or the test split, unless that has no labels."""
+def _tests(data: str, sources: Sequence[str], opened: Any) -> dict[str, Dataset]:
+    """The sets to measure on, by their names: those that are given, else the test split, unless that has no labels."""
+    if sources:
+        return {name: _whole_or_test(source, opened) for name, source in zip(_names(sources), sources, strict=True)}
     try:
-        found: Dataset = opened(test or data, split="test")
+        own: Dataset = opened(data, split="test")
     except NoSuchSplit:
-        return None if test is None else opened(test)
-    if test is None and all(example.label is None for example in found):
+        return {}
+    if all(example.label is None for example in own):
         print("the test split has no labels; figures are of the dev data alone", file=sys.stderr)
-        return None
+        return {}
+    return {"test": own}
+
+
+def _whole_or_test(source: str, opened: Any) -> Dataset:
+    try:
+        found: Dataset = opened(source, split="test")
+    except NoSuchSplit:
+        found = opened(source)
     return found
+
+
+def _names(sources: Sequence[str]) -> list[str]:
+    """What each is called: as its file or directory; with the directory around it, where that says too little."""
+    own = [
+        _word(Path(source).name.partition(".")[0] if Path(source).is_file() else Path(source).name)
+        for source in sources
+    ]
+    unclear = {name for name in own if own.count(name) > 1 or name in ("train", "dev", "test")}
+    names = [
+        _word(f"{Path(source).absolute().parent.name}-{name}") if name in unclear else name
+        for name, source in zip(own, sources, strict=True)
+    ]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"two of --test would both be called {name!r}; rename a file or its directory")
+    return names
+
+
+def _word(name: str) -> str:
+    return re.sub(r"[^\w-]+", "-", name).strip("-")
 
 
 def _shown(figures: Figures) -> str:

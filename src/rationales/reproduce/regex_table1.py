@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from sklearn.metrics import f1_score
@@ -76,7 +77,7 @@ def figures_of(model: TransformersClassifier, examples: Sequence[Example], size:
 
 
 def compute(part: str, options: Options, report: Callable[[str], None]) -> Found:
-    """Train and measure with and without REGEX on one data set."""
+    """Train on one data set and measure: with and without REGEX, or with its lighter setting."""
     data = part.removesuffix(LIGHTER)
     kinds = kinds_of(part) if data == part else {"REGEX, lighter": REGEX_LIGHTER}
     todo = jobs(kinds, data, options)
@@ -113,7 +114,7 @@ Published: TypeAlias = Mapping[tuple[str, str, str], Mapping[tuple[str, str], fl
 
 
 def published() -> Published:
-    """Both tables."""
+    """What the paper has of our trainings and test sets."""
     names = {"music": "amazon-digital-music", "inst": "amazon-musical-instruments"}
     known = {}
     for line, f1 in zip(_PAPER.strip().splitlines(), _PAPER_F1.split(), strict=True):
@@ -131,9 +132,9 @@ def as_ours(cells: Iterable[str]) -> dict[tuple[str, str], float]:
     return figures if f1 == "–" else {**figures, (F1, ""): float(f1) / 100}
 
 
-def rows(found: Sequence[dict[str, Any]], beside: Published | None = None) -> list[Row]:
-    """Means and standard deviations over seeds, beside what is published."""
-    known, table = {**published(), **(beside or {})}, []
+def rows(found: Sequence[dict[str, Any]], others: Published = MappingProxyType({})) -> list[Row]:
+    """Means and standard deviations over seeds, beside what is published of them here and among `others`."""
+    known, table = {**published(), **others}, []
     for train, data, name in dict.fromkeys((entry["train"], entry["data"], entry["name"]) for entry in found):
         own = [entry for entry in found if (entry["train"], entry["data"], entry["name"]) == (train, data, name)]
         paper = known.get((train, data, name), {})

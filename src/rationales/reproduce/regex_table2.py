@@ -1,7 +1,7 @@
 """Table 2 of the paper on REGEX: classifiers of rationales alone (FRESH), of SST-2, by the models of table 1.
 
-They are also asked about the rationales of other data, which both they and the model that is explained never saw: of
-these a part is taken.
+They are also asked about rationales of 500 texts of other data, which neither they nor the model that is explained ever
+saw.
 """
 
 from __future__ import annotations

@@ -6,14 +6,12 @@ guides  with other attributions as guides of attention, each summed up by its me
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from rationales.reproduce.regex_table1 import Published, as_ours, measure, rows
 from rationales.reproduce.regex_training import DATA, REGEX, Kinds, jobs, kinds_of, measured
 from rationales.reproduce.tables import Found, Options, Table, tables
-from rationales.results import Row
 
 NAME = "regex-table4"
 ABLATIONS: Kinds = {
@@ -59,9 +57,12 @@ def compute(part: str, options: Options, report: Callable[[str], None]) -> Found
     return measured(partial(measure, {DATA: (DATA,)}), todo, options.folder(NAME, part), options, report)
 
 
-def rows_beside(found: Sequence[dict[str, Any]]) -> list[Row]:
-    """Means and standard deviations over seeds."""
-    return rows(found, published())
-
-
-tables(NAME)(Table(NAME, "REGEX without each of its terms, and with other guides.", tuple(PARTS), compute, rows_beside))
+tables(NAME)(
+    Table(
+        NAME,
+        "REGEX without each of its terms, and with other guides.",
+        tuple(PARTS),
+        compute,
+        partial(rows, others=published()),
+    )
+)

@@ -32,19 +32,27 @@ _HINT = "Choose another output directory, or set overwrite to replace what it ho
 
 @dataclass(frozen=True)
 class Epoch:
-    """What an epoch came to: its mean training loss, its score on dev data, what counts before that, and after it."""
+    """What an epoch came to: its mean training loss and its score on dev data.
+
+    `standing` counts before the score, `nearness` among equal scores: how far it is from what was wanted, times -1.
+    """
 
     number: int
     loss: float
     score: float
     seconds: float
     standing: int = 0
-    nearness: float = 0.0
+    nearness: float = -1.0
 
 
 def best_of(history: Sequence[Epoch]) -> Epoch:
     """The epoch with the highest score among those of the highest standing; of equals the nearest, then the first."""
     return max(history, key=lambda epoch: (epoch.standing, epoch.score, epoch.nearness))
+
+
+def since_better(history: Sequence[Epoch]) -> int:
+    """How many epochs have brought no higher score, or standing."""
+    return len(history) - max(history, key=lambda epoch: (epoch.standing, epoch.score)).number
 
 
 class Run:

@@ -119,6 +119,7 @@ class Result:
 
     @property
     def test(self) -> Figures | None:
+        """On test data without a name."""
         return self.tests.get(TEST)
 
 
@@ -166,7 +167,7 @@ def _named(test_data: Iterable[Example] | Mapping[str, Iterable[Example]] | None
     if not isinstance(test_data, Mapping):
         return {} if test_data is None else {TEST: test_data}
     for name in test_data:
-        if name in ("train", "dev") or not re.fullmatch(r"\w[\w.-]*", name):
+        if name in ("train", "dev") or not re.fullmatch(r"[\w-]+", name):
             raise InputError(f"test data cannot be called {name!r}; use letters, digits, - and _, not train or dev")
     return dict(test_data)
 

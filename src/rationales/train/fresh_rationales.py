@@ -147,10 +147,10 @@ class Saved:
             texts = [self._by_id.get((each.id, each.texts)) or self._by_texts.get(each.texts) for each in examples]
             missing = [each.id for each, some in zip(examples, texts, strict=True) if some is None]
             if missing:
+                how = f" --split {split}" if split in ("train", "dev", "test") else ""
                 raise InputError(
                     f"{len(missing)} of {len(examples)} {split} texts are not among the explanations, such as "
-                    f"{missing[0]!r}; save those of all splits (rationales explain --split {split} --out FILE) and "
-                    "give every file"
+                    f"{missing[0]!r}; explain these too (rationales explain{how} --out FILE) and give every file"
                 )
             found[split] = [some for some in texts if some is not None]
         assert self.provenance is not None

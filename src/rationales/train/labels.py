@@ -105,7 +105,8 @@ def _labelled(data: Iterable[Example], labels: Sequence[str] | None, what: str) 
     """The examples that have a label, and their labels, as names where those are known."""
     every = list(data)
     if not every:
-        raise DataError(f"the {what} data are empty; give more data, or a dev set of its own (--dev)")
+        more = "more data, or a dev set of its own (--dev)" if what == "dev" else "more data"
+        raise DataError(f"the {what} data are empty; give {more}")
     examples = [example for example in every if example.label is not None]
     if not examples:
         raise DataError(

@@ -32,7 +32,7 @@ from torch.utils.data import DataLoader, Sampler
 
 from rationales.errors import InputError, ModelError
 from rationales.registry import option
-from rationales.train.checkpoint import Epoch, Run, best_of
+from rationales.train.checkpoint import Epoch, Run, since_better
 
 log = logging.getLogger(__name__)
 
@@ -166,8 +166,8 @@ def fit(
         evaluate: the dev score, higher is better; called after each epoch, on every process, in evaluation mode.
         save: writes the model into a directory.
         score: what the dev score is called.
-        standing: how the epoch ranks before its score is looked at, and among those with the same score; called after
-            `evaluate`. Training does not stop early at 0. Without it all rank alike.
+        standing: what counts before an epoch's score, and among equal ones: see `Epoch`; called after `evaluate`. While
+            the first is 0, training does not stop early. Without it all stand alike.
         rate: the highest learning rate of a parameter, by its name, where it is not the same for all.
         figures: what else to show beside the loss.
     """
@@ -184,7 +184,7 @@ def fit(
     with _progress(accelerator, settings.epochs * steps, score) as show:
         for epoch in range(len(history), settings.epochs):
             early = standing is not None and history and not history[-1].standing
-            if settings.patience and history and not early and epoch - best_of(history).number >= settings.patience:
+            if settings.patience and history and not early and since_better(history) >= settings.patience:
                 break
             began = time.perf_counter()
             batches.epoch = epoch
