@@ -22,7 +22,7 @@ from rationales.models import Rationalizer, TransformersClassifier
 from rationales.registry import summary
 from rationales.train import classifier as recipe
 from rationales.train import da, diffmask, esim, fresh, regex
-from rationales.train.rationalizers import rationalizers, rnp, train
+from rationales.train.rationalizers import attention, rationalizers, rnp, train
 from tiny import classifier
 
 TEXT = "The soup was bland, but the waiter was lovely."
@@ -248,6 +248,7 @@ def test_training_data_and_encoders_that_cannot_be_used(call, tmp_path, model, p
         (("--encoder", str(model)), f"{model} holds a rationalizer, not a pretrained model"),
         (("--encoder", plain_model), f"max_length must lie in 1 … 64 for {plain_model}, got 256"),
         (("--encoder-learning-rate", "0"), "encoder_learning_rate must be above 0, got 0.0"),
+        (("--pooling", "first"), "pooling by the first token needs an encoder of Transformers"),
         (("--vectors", "nowhere.txt"), "nowhere.txt"),
     ):
         status, _, err = call("train", "rnp", "--data", data, *options, *out)
@@ -266,6 +267,19 @@ def test_an_encoder_that_does_not_know_where_its_tokens_stand(tmp_path, plain_mo
     )
     with pytest.raises(MissingCapability, match="Slow does not tell which characters a token covers"):
         train("rnp", rnp.Config(tmp_path / "m", encoder=plain_model), reviews(8), reviews(8), labels=REVIEW_LABELS)
+
+
+def test_a_first_token_that_says_something_of_its_own_is_no_summary(tmp_path):
+    encoder = tmp_path / "decoder"
+    classifier("gpt2").save_pretrained(encoder)
+    config = rnp.Config(tmp_path / "m", encoder=str(encoder), pooling="first", max_length=32)
+    with pytest.raises(InputError, match=f"texts do not begin with a special token for {encoder}"):
+        train("rnp", config, reviews(8), reviews(8), labels=REVIEW_LABELS)
+
+
+def test_attention_has_its_own_way_of_pooling(tmp_path, plain_model):
+    with pytest.raises(InputError, match="attention pools by its weights"):
+        attention.Config(tmp_path / "m", encoder=plain_model, pooling="first")
 
 
 def test_a_transformers_encoder_learns_at_its_own_rate(tmp_path, plain_model, monkeypatch):

@@ -6,6 +6,7 @@ import json
 import sys
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -39,6 +40,7 @@ from rationales.reproduce.rationalizers import BestByLime, marked_share, rows_be
 from rationales.results import Row
 from rationales.train import regex
 from rationales.train.rationalizers import full_text, rnp, train
+from rationales.train.rationalizers.game import GameConfig
 from tiny import network, tokenizer
 
 
@@ -209,9 +211,16 @@ def test_table_3_selects_from_the_document_alone(call, tmp_path: Path, monkeypat
     monkeypatch.setattr(ver_table3, "EPOCHS", 1)
     monkeypatch.setattr(ver_table3, "NARROWING", 0)
     monkeypatch.setattr(ver_table3, "LENGTH", 32)
+    begun, alone = [], ver_table3.trained_alone
+
+    def noted(method: str, config: GameConfig, *others: Any) -> dict[str, Any]:
+        begun.append((method, Path(config.encoder).name, config.pooling))
+        return alone(method, config, *others)
+
+    monkeypatch.setattr(ver_table3, "trained_alone", noted)
     status, out, err = call(
-        "ver-table3", "--part", "multirc", "--part", "multirc-controls", "--seeds", "1", "--encoder", str(encoder),
-        "--data-dir", str(tmp_path),
+        "ver-table3", "--part", "multirc", "--part", "multirc-tuned", "--part", "multirc-controls", "--seeds", "1",
+        "--encoder", str(encoder), "--data-dir", str(tmp_path),
         "--out", str(tmp_path / "results"), "--device", "cpu",
     )  # fmt: skip
     assert status == 0, err
@@ -219,7 +228,14 @@ def test_table_3_selects_from_the_document_alone(call, tmp_path: Path, monkeypat
     metrics: dict[str, set[str]] = {}
     for row in content["rows"]:
         metrics.setdefault(row["method"], set()).add(row["metric"])
-    assert metrics["RNP"] == metrics["VER"] > {"F1", "accuracy"}
+    assert metrics["RNP"] == metrics["VER"] == metrics["VER, from a classifier"] > {"F1", "accuracy"}
+    assert begun == [
+        *((method, "encoder", "max") for method in ("rnp", "ver")),
+        *(
+            (method, f"{name},-from-a-classifier-1-classifier", "first")
+            for method, name in (("rnp", "RNP"), ("ver", "VER"))
+        ),
+    ]
     assert metrics["first text alone"] == metrics["both texts"] == {"accuracy", "dev accuracy"}
 
 

@@ -53,7 +53,7 @@ SIZES = (2000, 300, 300)
 """Embedded reviews to train on, to choose the best by, and to measure on."""
 SETTLED = ("out", "overwrite", "seed", "perturb")
 WITHOUT = ("epochs", "warmup", "decay", "weight_decay", "patience", "precision")
-TRANSFORMERS = ("encoder", "encoder_learning_rate", "masking")
+TRANSFORMERS = ("encoder", "encoder_learning_rate", "masking", "pooling")
 """Options of a rationalizer that the plan settles, that many runs at once do not have, and that word vectors lack."""
 
 

@@ -15,7 +15,7 @@ from rationales.models import Differentiable, SelfExplaining
 from rationales.models.rationalizer import Architecture, Networks, Rationalizer
 from rationales.models.rationalizer.words import word_tokenizer
 
-KINDS = ("gru", "transformer")
+KINDS = ("gru", "transformer", "transformer by its first token")
 TEXTS = tiny.singles()
 
 
@@ -28,7 +28,8 @@ def rationalizer(kind: str, **options: object) -> Rationalizer:
     else:
         whole = tiny.classifier("bert")
         tokenizer = whole.tokenizer
-        architecture = Architecture(("no", "yes"), encoder=whole.model.config.to_dict(), max_length=32)
+        pooling = "max" if kind == "transformer" else "first"
+        architecture = Architecture(("no", "yes"), encoder=whole.model.config.to_dict(), max_length=32, pooling=pooling)
     networks = Networks(*architecture.players()).eval()
     with torch.no_grad():
         networks.selector.head[-1].weight.mul_(20)  # so that some tokens are chosen, and some are not
@@ -130,6 +131,18 @@ def test_a_gru_reads_each_text_from_its_own_end() -> None:
         wanted, _ = torch.nn.utils.rnn.pad_packed_sequence(whole(packed)[0], batch_first=True)
         found = rnn(inputs, batch.keep)
     assert torch.allclose(found[batch.keep], wanted[batch.keep], atol=1e-6)
+
+
+def test_a_text_comes_to_its_largest_states_or_to_its_first() -> None:
+    by_largest, by_first = (rationalizer(kind) for kind in KINDS[1:])
+    batch = by_first.encode(TEXTS)
+    with torch.no_grad():
+        for model in (by_largest, by_first):
+            predictor, embeddings = model.networks.predictor, model.embed(batch)
+            states = predictor.encoder(embeddings, batch.keep)
+            largest = torch.stack([text[keep].amax(0) for text, keep in zip(states, batch.keep, strict=True)])
+            wanted = largest if model is by_largest else states[:, 0]
+            assert torch.equal(predictor.states(embeddings, batch.keep, None), wanted)
 
 
 @pytest.mark.parametrize("kind", KINDS)

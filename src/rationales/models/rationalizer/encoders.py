@@ -134,21 +134,23 @@ class TransformerEncoder(nn.Module):
     """An encoder of Transformers, whose tokens are hidden by multiplying what enters its first layer by zero.
 
     `masking="output"` multiplies the output of the embedding layer, positions included; `"words"` the word embeddings
-    alone, and so do encoders that have no such layer.
+    alone, and so do encoders that have no such layer. With `first`, a text comes to the state of its first token, a
+    special one, as in most classifiers of Transformers; otherwise to the largest state of each dimension.
     """
 
-    def __init__(self, encoder: PreTrainedModel, masking: Masking = "output") -> None:
+    def __init__(self, encoder: PreTrainedModel, masking: Masking = "output", *, first: bool = False) -> None:
         super().__init__()
+        self.first = first
         self.encoder = encoder
         layer = getattr(encoder, "embeddings", None)
         self._layer = [layer] if masking == "output" and isinstance(layer, nn.Module) else []
         self.hidden = int(encoder.config.hidden_size)
 
     @classmethod
-    def from_config(cls, config: dict[str, Any], masking: Masking) -> TransformerEncoder:
+    def from_config(cls, config: dict[str, Any], masking: Masking, *, first: bool) -> TransformerEncoder:
         """With new weights, for those of a file to be put in."""
         own = AutoConfig.for_model(**config)
-        return cls(AutoModel.from_config(own), masking)
+        return cls(AutoModel.from_config(own), masking, first=first)
 
     def share_words(self, other: GruEncoder | TransformerEncoder) -> None:
         """Read the same word embeddings as another; they are not trained, since neither could own them."""
@@ -169,8 +171,9 @@ class TransformerEncoder(nn.Module):
             return self.encoder(inputs_embeds=embeddings, attention_mask=keep.long()).last_hidden_state  # type: ignore[no-any-return]
 
     def pooled(self, embeddings: Tensor, keep: Tensor, shown: Tensor | None = None) -> Tensor:
-        """The largest state of each dimension, [B, hidden]."""
-        return _largest(self(embeddings, keep, shown), keep)
+        """What a text comes to, [B, hidden]."""
+        states = self(embeddings, keep, shown)
+        return states[:, 0].float() if self.first else _largest(states, keep)
 
     @contextmanager
     def _hiding(self, shown: Tensor | None) -> Iterator[None]:

@@ -12,7 +12,7 @@ from rationales.models.rationalizer.encoders import NEVER, GruEncoder, Transform
 from rationales.models.rationalizer.scoring import scores
 
 Encoder: TypeAlias = GruEncoder | TransformerEncoder
-Pooling: TypeAlias = Literal["max", "attention"]
+Pooling: TypeAlias = Literal["max", "first", "attention"]
 
 
 class Selector(nn.Module):
@@ -31,7 +31,7 @@ class Selector(nn.Module):
 
 
 class Predictor(nn.Module):
-    """Logits of the classes [B, C] from the tokens that are shown; the largest state of each dimension counts.
+    """Logits of the classes [B, C] from the tokens that are shown, by what its encoder makes of all of them.
 
     With `attention`, which gives the logits of a selector for states, the mean of the states counts, weighted by how
     much each is wanted.

@@ -38,7 +38,8 @@ class Architecture:
     """All that is needed to build the networks anew: what a saved rationalizer keeps in its config.
 
     `encoder` is the config of a Transformers encoder, or empty for a GRU on word vectors. `shared` says that both
-    players have one encoder. `pooling="attention"` lets the predictor weigh states by how much the selector wants them.
+    players have one encoder. `pooling` is what the predictor makes of the states of a text: the largest of each
+    dimension, the first one, or with `"attention"` their mean, weighted by how much the selector wants them.
     `post_hoc` is the share of the tokens that is selected after a prediction from the whole text; 0: what is selected
     is all that the predictor sees. With `priors`, the shares of the classes, both players are `Adjusted` for them.
     `whole` is the text of a pair, such as a question, that is always seen and of which nothing is selected.
@@ -75,7 +76,7 @@ class Architecture:
 
     def _encoder(self) -> Encoder:
         if self.encoder:
-            return TransformerEncoder.from_config(dict(self.encoder), self.masking)
+            return TransformerEncoder.from_config(dict(self.encoder), self.masking, first=self.pooling == "first")
         return GruEncoder(self.words, self.vector_size, self.hidden, freeze=self.freeze_vectors)
 
 

@@ -29,6 +29,8 @@ class Config(full_text.Config):
         super().__post_init__()
         if not self.sparsity:
             raise InputError("sparsity must be above 0: it is the share of the tokens to select")
+        if self.pooling != "max":
+            raise InputError("attention pools by its weights; the option pooling has no meaning there")
 
     def architecture(self, _shares: Sequence[float], /) -> Mapping[str, Any]:
         return {"pooling": "attention", "post_hoc": self.sparsity}

@@ -61,6 +61,11 @@ class GameConfig(Settings):
     dropout: float = option(0.2, "Dropout before the last layer of each player.")
     max_length: int = option(256, "Tokens at which texts are cut.")
     masking: Masking = option("output", "What hides a token from a Transformers encoder: see TransformerEncoder.")
+    pooling: Literal["max", "first"] = option(
+        "max",
+        "What the predictor makes of a Transformers encoder's states: the largest of each dimension, as the authors "
+        "do, or that of the first token, as most classifiers do, which takes fewer texts to learn.",
+    )
     whole: Whole = option("neither", "Text of a pair that is always seen whole, such as a question: first or second.")
     sparsity: float = option(0.15, "Share of the tokens that should be chosen.")
     sparsity_weight: float = option(11.0, "Weight of the distance from that share.")
@@ -95,10 +100,13 @@ class GameConfig(Settings):
             ("continuity_over", ("length", "tokens")),
             ("perturb_count", get_args(Count)),
             ("masking", get_args(Masking)),
+            ("pooling", ("max", "first")),
             ("whole", get_args(Whole)),
         ):
             if getattr(self, name) not in known:
                 raise InputError(f"{name} must be one of {', '.join(known)}; got {getattr(self, name)!r}")
+        if self.pooling == "first" and not self.encoder:
+            raise InputError("pooling by the first token needs an encoder of Transformers; words have no such token")
         if self.narrowing < 0:
             raise InputError(f"narrowing must be a number of updates, 0 or more; got {self.narrowing}")
         if self.narrowing and not self.sparsity:

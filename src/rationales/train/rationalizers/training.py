@@ -191,6 +191,8 @@ def new_model(method: str, config: GameConfig, task: Task) -> Rationalizer:
             check_fast(tokenizer)
             pretrained = AutoModel.from_pretrained(config.encoder, dtype=torch.float32, use_safetensors=True)
             checked_length(config.max_length, pretrained, tokenizer, config.encoder)
+        if config.pooling == "first" and tokenizer("a").input_ids[0] not in tokenizer.all_special_ids:
+            raise InputError(f"texts do not begin with a special token for {config.encoder}; it has no pooling by that")
         architecture = _architecture(config, task, encoder=pretrained.config.to_dict())
         networks = Networks(*architecture.players())
         for player in (networks.selector, networks.predictor):
@@ -223,7 +225,7 @@ def _vectors(networks: Networks) -> Tensor:
 
 
 def _architecture(config: GameConfig, task: Task, **known: Any) -> Architecture:
-    names = ("vector_size", "hidden", "dropout", "max_length", "masking", "whole")
+    names = ("vector_size", "hidden", "dropout", "max_length", "masking", "pooling", "whole")
     settings = {name: getattr(config, name) for name in names}
     shares = torch.bincount(task.train.targets, minlength=len(task.names)) / len(task.train.targets)
     own = config.architecture(shares.tolist())
