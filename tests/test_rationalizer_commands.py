@@ -248,6 +248,7 @@ def test_training_data_and_encoders_that_cannot_be_used(call, tmp_path, model, p
         (("--encoder", str(model)), f"{model} holds a rationalizer, not a pretrained model"),
         (("--encoder", plain_model), f"max_length must lie in 1 … 64 for {plain_model}, got 256"),
         (("--encoder-learning-rate", "0"), "encoder_learning_rate must be above 0, got 0.0"),
+        (("--predictor-rate", "0"), "predictor_rate must be above 0, got 0.0"),
         (("--pooling", "first"), "pooling by the first token needs an encoder of Transformers"),
         (("--vectors", "nowhere.txt"), "nowhere.txt"),
     ):
@@ -282,7 +283,7 @@ def test_attention_has_its_own_way_of_pooling(tmp_path, plain_model):
         attention.Config(tmp_path / "m", encoder=plain_model, pooling="first")
 
 
-def test_a_transformers_encoder_learns_at_its_own_rate(tmp_path, plain_model, monkeypatch):
+def test_encoders_and_predictors_learn_at_their_own_rates(tmp_path, plain_model, monkeypatch):
     rates: dict[str, float] = {}
 
     def fit(_settings, _run, _accelerator, objective, _lengths, *, rate, **_: object) -> None:
@@ -292,8 +293,10 @@ def test_a_transformers_encoder_learns_at_its_own_rate(tmp_path, plain_model, mo
     small = {"max_length": 64, "batch_size": 8, "hidden": 16, "vector_size": 8}
     for encoder in (plain_model, ""):
         rates.clear()
-        config = rnp.Config(tmp_path / "m", encoder=encoder, **small)
+        config = rnp.Config(tmp_path / "m", encoder=encoder, predictor_rate=0.5, **small)
         train("rnp", config, reviews(8), reviews(8), labels=REVIEW_LABELS)
-        inside = {rate for name, rate in rates.items() if ".head." not in name}
-        assert inside == {1e-5 if encoder else 1e-4}
-        assert {rate for name, rate in rates.items() if ".head." in name} == {1e-4}
+        for player, share in (("selector", 1), ("predictor", 0.5)):
+            own = {name: rate for name, rate in rates.items() if f".{player}." in name}
+            inside = {rate for name, rate in own.items() if ".head." not in name}
+            assert inside == {share * (1e-5 if encoder else 1e-4)}
+            assert {rate for name, rate in own.items() if ".head." in name} == {share * 1e-4}

@@ -211,6 +211,7 @@ def test_table_3_selects_from_the_document_alone(call, tmp_path: Path, monkeypat
     monkeypatch.setattr(ver_table3, "EPOCHS", 1)
     monkeypatch.setattr(ver_table3, "NARROWING", 0)
     monkeypatch.setattr(ver_table3, "LENGTH", 32)
+    monkeypatch.setitem(ver_table3.SLOWER, "epochs", 1)
     begun, alone = [], ver_table3.trained_alone
 
     def noted(method: str, config: GameConfig, *others: Any) -> dict[str, Any]:

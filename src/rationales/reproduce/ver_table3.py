@@ -4,9 +4,10 @@ The question or claim is always seen; tokens are selected from the document. The
 MultiRC is a fifth of the published training data here; FEVER has none, so its dev set is split into train and dev. From
 so few texts no choice forms at the published rates: the predictor never learns to read a fifth of a document, chosen
 at random. So the rates are higher here, and at first all is shown (`narrowing`). That does not suffice:
-before a predictor has learned to read a document, most of it is hidden. In parts that end in `-tuned`, both players
-begin as an encoder that was fine-tuned as a classifier of both texts, and the predictor goes by the first token, as
-that one did.
+before a predictor has learned to read a document, most of it is hidden, and then it knows the claims by heart. In parts
+that end in `-tuned`, both players begin as an encoder that was fine-tuned as a classifier of both texts; the predictor
+goes by the first token, as that one did, and learns more slowly than the selector. The share is asked of each text:
+otherwise all is chosen of one and nothing of another, which tells the label.
 
 The controls are plain classifiers of the question or claim alone, which no selection can tell from a rationalizer that
 makes no use of its document, and of both texts whole, which says what there is to be had from the document.
@@ -38,6 +39,7 @@ DATA = ("multirc", "fever")
 CONTROLS, TUNED = "-controls", "-tuned"
 METHODS = {"RNP": "rnp", "VER": "ver"}
 FROM_CLASSIFIER = {f"{name}, from a classifier": method for name, method in METHODS.items()}
+SLOWER = {"epochs": 24, "pooling": "first", "predictor_rate": 0.1, "sparsity_ratio": "text"}
 SEEN = {"first text alone": 1, "both texts": 2}
 """Controls, and how many texts of a pair they see."""
 EPOCHS, NARROWING, BATCH, LENGTH = 12, 800, 32, 512
@@ -75,8 +77,8 @@ def compute(part: str, options: Options, report: Callable[[str], None]) -> Found
     if part.endswith(CONTROLS):
         configs = dict.fromkeys(SEEN, lambda out, seed: classifier.Config(out, seed=seed, **common))
     else:
-        names, pooling = (FROM_CLASSIFIER, "first") if part.endswith(TUNED) else (METHODS, "max")
-        own = {**common, "pooling": pooling}
+        names, changes = (FROM_CLASSIFIER, SLOWER) if part.endswith(TUNED) else (METHODS, {})
+        own = {**common, "epochs": EPOCHS, **changes}
         configs = {name: partial(_game, rationalizers[method].Config, own) for name, method in names.items()}
     todo = [
         Job(name, make(folder / f"{name.replace(' ', '-')}-{seed}", seed), data, options.data_dir, str(device))
@@ -91,7 +93,6 @@ def _game(config: type[GameConfig], common: Mapping[str, Any], out: Path, seed: 
     return config(
         out,
         seed=seed,
-        epochs=EPOCHS,
         learning_rate=1e-3,
         encoder_learning_rate=5e-5,
         whole="first",

@@ -100,6 +100,15 @@ def test_the_step_is_that_of_adam(task) -> None:
         assert torch.allclose(stack._flat[number], row[number], atol=1e-5)
 
 
+def test_a_predictor_may_learn_more_slowly(task) -> None:
+    stack = stacked("ver", [(task, replace(CONFIG, predictor_rate=0.1))])
+    before = {name: tensor.clone() for name, tensor in stack._weights.items()}
+    stack._descend(torch.ones_like(stack._flat))  # Adam's first step has the size of the rate
+    for name, tensor in stack._weights.items():
+        rate = 0.001 if name.startswith("networks.predictor.") else 0.01
+        assert torch.allclose(before[name] - tensor, torch.full_like(tensor, rate), rtol=1e-2), name
+
+
 def test_kernels_learn_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     needs_interpreter()
     chosen_without_chance(monkeypatch)

@@ -50,6 +50,9 @@ class GameConfig(Settings):
     batch_size: int = option(128, "Texts per step.")
     learning_rate: float = option(1e-4, "Learning rate of both players.")
     encoder_learning_rate: float = option(1e-5, "Learning rate inside an encoder of Transformers.")
+    predictor_rate: float = option(
+        1.0, "Learning rates of the predictor as a share of these: a slower one knows fewer texts by heart."
+    )
     warmup: float = option(0.0, "Share of the steps in which the learning rate rises.")
     decay: bool = option(False, "Let the learning rate fall to zero; the paper keeps it.")
     weight_decay: float = option(0.0, "Weight decay; biases and normalisation have none.")
@@ -115,7 +118,7 @@ class GameConfig(Settings):
             raise InputError(f"max_length must be at least 2, got {self.max_length}")
         if self.hidden < 2 or self.hidden % 2:
             raise InputError(f"hidden must be an even number, which two directions share; got {self.hidden}")
-        for name in ("temperature", "encoder_learning_rate"):
+        for name in ("temperature", "encoder_learning_rate", "predictor_rate"):
             if not getattr(self, name) > 0:
                 raise InputError(f"{name} must be above 0, got {getattr(self, name)}")
 
@@ -274,6 +277,11 @@ def held(module: nn.Module, *given: Any) -> Any:
     """What a network says, itself held fixed: gradients go to what it is given, and none to its weights."""
     fixed = {name: parameter.detach() for name, parameter in placed_parameters(module)}
     return functional_call(module, fixed, given, tie_weights=False)
+
+
+def is_predictors(parameter: str) -> bool:
+    """Whether a parameter of this name inside a game is one of its predictor's."""
+    return "networks.predictor." in parameter
 
 
 def placed_parameters(module: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:

@@ -26,7 +26,15 @@ from rationales.models import Batch
 from rationales.models.rationalizer import Rationalizer
 from rationales.models.rationalizer.encoders import BiGru, TransformerEncoder
 from rationales.train.labels import Part, Task
-from rationales.train.rationalizers.game import Game, GameConfig, Played, Table, placed_parameters, rationalizers
+from rationales.train.rationalizers.game import (
+    Game,
+    GameConfig,
+    Played,
+    Table,
+    is_predictors,
+    placed_parameters,
+    rationalizers,
+)
 from rationales.train.rationalizers.members import Member, Rows, Stream, steps
 from rationales.train.rationalizers.regularisers import standing
 from rationales.train.rationalizers.training import answers, new_model, table_of
@@ -135,7 +143,7 @@ class Stack:
         self._best, self._moments = self._flat.clone(), (torch.zeros_like(self._flat), torch.zeros_like(self._flat))
         self._weights = self._named(self._flat)
         self._numbers = {**self._statistics(), **{name: self._each(name) for name in self.game.numbers}}
-        self._rates = self._each("learning_rate")
+        self._rates = self._each("learning_rate")[:, None] * self._paces()
         self._count = torch.zeros((), device=model.device)
         self._told = torch.zeros(2, len(members), device=model.device)  # sums of losses and of shares
         self._rows = torch.zeros(len(members), self.config.batch_size, dtype=torch.int64, device=model.device)
@@ -206,6 +214,14 @@ class Stack:
         values = [float(getattr(member.config, name)) for member in self.members]
         return torch.tensor(values, device=self.model.device)
 
+    def _paces(self) -> Tensor:
+        """Learning rates of the weights as shares of those of their runs, [P], or [1] where all learn alike."""
+        slower = self.config.predictor_rate
+        if slower == 1:
+            return torch.ones(1, device=self.model.device)
+        paces = [torch.full(shape, slower if is_predictors(name) else 1.0) for name, shape in self._shapes.items()]
+        return torch.cat([pace.flatten() for pace in paces]).to(self.model.device)
+
     def _named(self, flat: Tensor) -> Weights:
         """Views by name, [R, …], of all runs' weights [R, P]."""
         parts = flat.split([shape.numel() for shape in self._shapes.values()], 1)
@@ -261,7 +277,7 @@ class Stack:
         first.lerp_(gradient, 1 - _BETAS[0])
         second.lerp_(gradient.square(), 1 - _BETAS[1])
         size = (second / (1 - _BETAS[1] ** self._count)).sqrt() + _EPSILON
-        self._flat -= self._rates[:, None] / (1 - _BETAS[0] ** self._count) * first / size
+        self._flat -= self._rates / (1 - _BETAS[0] ** self._count) * first / size
 
     # Dev
 

@@ -28,7 +28,7 @@ from rationales.models.tokenising import check_fast
 from rationales.train.encoding import encoded_parts
 from rationales.train.labels import Part, Task, read_task
 from rationales.train.loop import Buckets, fit, gathered, session
-from rationales.train.rationalizers.game import Game, GameConfig, Played, Table, rationalizers
+from rationales.train.rationalizers.game import Game, GameConfig, Played, Table, is_predictors, rationalizers
 from rationales.train.rationalizers.regularisers import standing
 from rationales.train.words import known_words
 
@@ -80,7 +80,8 @@ def train(
 
         def rate(parameter: str) -> float:
             inside = bool(config.encoder) and ".encoder." in parameter
-            return config.encoder_learning_rate if inside else config.learning_rate
+            share = config.predictor_rate if is_predictors(parameter) else 1.0
+            return share * (config.encoder_learning_rate if inside else config.learning_rate)
 
         objective = Objective(game(model, table, config), table)
         fit(
