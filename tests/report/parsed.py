@@ -9,7 +9,7 @@ MARKS = {"p", "mark", "bdi", "span", "div", "table", "caption", "thead", "tbody"
 MARKS |= {"blockquote", "details", "summary", "svg", "path", "rect", "text", "tspan", "title"}
 """The elements of highlights."""
 MARK_ATTRIBUTES = {"class", "title", "dir", "tabindex", "role", "aria-label", "scope"}
-MARK_ATTRIBUTES |= {"width", "height", "viewbox", "x", "y", "rx", "d", "stroke-width"}
+MARK_ATTRIBUTES |= {"width", "height", "viewbox", "x", "y", "rx", "d", "stroke-width", "textlength", "lengthadjust"}
 
 
 class Element:

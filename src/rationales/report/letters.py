@@ -59,6 +59,17 @@ def _width(letter: str) -> int:
     return _FULL if unicodedata.east_asian_width(letter) in "WF" else _OTHER
 
 
+def is_measured(text: str) -> bool:
+    """Whether there is something to see, and the widths of all letters are known, none of them a guess.
+
+    >>> is_measured("naïve"), is_measured("Straße")
+    (True, False)
+    """
+    return width(text) > 0 and all(
+        letter in _WIDTHS or not _width(letter) for letter in unicodedata.normalize("NFD", text)
+    )
+
+
 def right_to_left(text: str) -> bool:
     """Whether a text runs from right to left: its first letter that has a direction says it.
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from rationales.explanation import Token
 from rationales.explanation.phrases import Span
-from rationales.report.letters import right_to_left, width
+from rationales.report.letters import is_measured, right_to_left, width
 from rationales.report.links import Links, spoken, titled
 from rationales.report.safe import escaped
 from rationales.report.svg import shortened
@@ -151,9 +151,14 @@ def _set(lines: Sequence[Sequence[_Unset]], wide: float, top: float, mirrored: b
             left, right = (wide - word.right, wide - word.left) if mirrored else (word.left, word.right)
             space = word.gap if place + 1 < len(line) else ""
             middle = (left + right + width(space) * SIZE) / 2  # the space is centred together with its word
-            drawn = f'<tspan x="{middle:.1f}"', f">{escaped(word.text)}</tspan>{space}"
+            drawn = f'<tspan x="{middle:.1f}"{_squeezed(word.text)}', f">{escaped(word.text)}</tspan>{space}"
             found.append(Word(left, right, top + number * LINE, *drawn))
     return found
+
+
+def _squeezed(word: str) -> str:
+    """Attributes that make a word as wide as its place, in whichever font it is shown."""
+    return f' textLength="{width(word) * SIZE:.1f}" lengthAdjust="spacingAndGlyphs"' if is_measured(word) else ""
 
 
 def _drawn(links: Links, layout: Layout) -> str:
