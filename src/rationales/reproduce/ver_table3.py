@@ -40,6 +40,7 @@ CONTROLS, TUNED = "-controls", "-tuned"
 METHODS = {"RNP": "rnp", "VER": "ver"}
 FROM_CLASSIFIER = {f"{name}, from a classifier": method for name, method in METHODS.items()}
 SLOWER = {"epochs": 24, "pooling": "first", "predictor_rate": 0.1, "sparsity_ratio": "text"}
+"""What differs for those."""
 SEEN = {"first text alone": 1, "both texts": 2}
 """Controls, and how many texts of a pair they see."""
 EPOCHS, NARROWING, BATCH, LENGTH = 12, 800, 32, 512
