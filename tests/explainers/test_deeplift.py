@@ -236,6 +236,26 @@ def test_sums_to_the_true_difference(kind: str) -> None:
         assert scores(explanation).sum() == pytest.approx(change, rel=1e-7)
 
 
+def test_the_norm_is_that_of_each_tokens_parts_and_adding_up_is_still_watched() -> None:
+    model = exact("bert")
+    for norm, added, example in zip(
+        explain(DeepLift(aggregate="l2"), model), explain(DeepLift(), model), SOME, strict=True
+    ):
+        batch = model.encode([example])
+        twice = batch.take(torch.tensor([0, 0]))
+        embeddings = model.embed(batch).detach()
+        index = added.target.index
+        slopes = multipliers(
+            lambda both, twice=twice, index=index: model.logits_from(both, twice)[:, index],
+            embeddings,
+            torch.zeros_like(embeddings),
+        )
+        parts = (slopes * embeddings)[0].numpy()
+        assert close(scores(norm), np.sqrt((parts**2).sum(-1)))
+        assert close(scores(added), parts.sum(-1))
+        assert norm.checks["completeness_error"] == pytest.approx(added.checks["completeness_error"], abs=1e-9)
+
+
 def test_eager_and_fused_attention_give_the_same() -> None:
     one, two = (explain(DeepLift(), exact("bert", attn_implementation=name)) for name in ("sdpa", "eager"))
     assert all(close(scores(a), scores(b)) for a, b in zip(one, two, strict=True))

@@ -180,6 +180,15 @@ def test_importance_is_shares_of_the_texts_own_tokens(guide: str, aggregate: str
     assert (found >= 0).all()
 
 
+@pytest.mark.parametrize("guide", ["integrated_gradients", "gradient", "input_x_gradient", "deeplift"])
+def test_a_norm_over_dimensions_is_not_their_mean(guide: str) -> None:
+    model = classifier()
+    batch = model.encode(singles())
+    targets = torch.tensor([0, 1, 2, 0, 1])
+    by_norm, by_mean = (importance(model, batch, targets, guide, aggregate, 4) for aggregate in ("l2", "mean"))
+    assert (by_norm - by_mean).abs().amax() > 1e-3
+
+
 def test_importance_is_that_of_the_explainer() -> None:
     model = classifier()
     batch = model.encode(singles())

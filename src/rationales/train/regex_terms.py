@@ -112,19 +112,18 @@ def importance(
     """What the guide says of each token, [B, T], as shares of the whole that add up to 1; 0 for special ones.
 
     The model is in evaluation mode meanwhile, and nothing of it has a graph. `aggregate` makes one number of a token's
-    dimensions: their ℓ2 norm or their mean, whose sign is left out; DeepLift has only the latter.
+    dimensions: their ℓ2 norm or their mean, whose sign is left out.
     """
-    by_norm = aggregate == "l2"
+    kind: Literal["l2", "sum"] = "l2" if aggregate == "l2" else "sum"  # a mean, but for a factor
     with model.borrowed():
         if guide == "integrated_gradients":
-            kind: Literal["l2", "sum"] = "l2" if by_norm else "sum"
             values = integrated_gradients(model, batch, targets, steps=steps, rule="gauss", aggregate=kind)
         elif guide == "input_x_gradient":
-            values = input_x_gradient(model, batch, targets, aggregate="l2" if by_norm else "sum")
-        elif guide == "gradient":
-            values = gradient(model, batch, targets, norm=aggregate)
+            values = input_x_gradient(model, batch, targets, aggregate=kind)
+        elif guide == "deeplift":
+            values = deeplift(model, batch, targets, aggregate=kind)
         else:
-            values = deeplift(model, batch, targets)
+            values = gradient(model, batch, targets, norm=aggregate)
     return shares(values.detach().abs(), batch)
 
 
