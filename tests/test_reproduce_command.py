@@ -316,18 +316,17 @@ def test_regex_is_compared_with_its_baseline(call, small) -> None:
     assert all(0 <= row["mean"] <= 1 for row in rows)
 
 
-def test_a_setting_of_its_own_stands_in_the_same_table(call, small, monkeypatch) -> None:
+@pytest.mark.parametrize(
+    ("setting", "option", "value"), [("lighter", "gradient_weight", 0.01), ("stronger", "size", 0.5)]
+)
+def test_a_setting_of_its_own_stands_in_the_same_table(call, small, monkeypatch, setting, option, value) -> None:
     monkeypatch.setattr(regex_table1, "TESTS", {"sst2": ("sst2",)})
-    status, out, err = call("regex-table1", "--part", "sst2-lighter", "--seeds", "1", *small)
+    status, out, err = call("regex-table1", "--part", f"sst2-{setting}", "--seeds", "1", *small)
     assert status == 0, err
     rows = json.loads(Path(out.strip()).with_suffix(".json").read_text())["rows"]
-    assert {(row["method"], row["train"], row["data"]) for row in rows} == {("REGEX, lighter", "sst2", "sst2")}
-    (made,) = (Path(small[5]) / "models").glob("*/REGEX,-lighter-1/rationales.json")
-    assert (
-        json.loads(made.read_text())["run"]["config"]["gradient_weight"]
-        == 0.01
-        != regex_training.REGEX["gradient_weight"]
-    )
+    assert {(row["method"], row["train"], row["data"]) for row in rows} == {(f"REGEX, {setting}", "sst2", "sst2")}
+    (made,) = (Path(small[5]) / "models").glob(f"*/REGEX,-{setting}-1/rationales.json")
+    assert json.loads(made.read_text())["run"]["config"][option] == value != regex_training.REGEX[option]
 
 
 def test_other_tables_share_the_models(call, small, monkeypatch) -> None:

@@ -4,7 +4,7 @@ Models are trained on one data set and measured on it and on others of its kind.
 explained by six attributions; figures are means over five shares of the tokens, where the paper divides by one more
 than there are shares: its figures are shown times 6/5. Erasing is padding, special tokens stay.
 
-Parts are named after their training data; those that end in `-lighter` have another setting of REGEX.
+Parts are named after their training data; `-lighter` and `-stronger` behind it stand for other settings of REGEX.
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ from rationales.reproduce.regex_training import (
     ELSEWHERE,
     MEASURED,
     REGEX_LIGHTER,
+    REGEX_STRONGER,
     REVIEWS,
     Job,
+    Kinds,
     jobs,
     kinds_of,
     measured,
@@ -38,7 +40,7 @@ from rationales.reproduce.trainings import answered
 from rationales.results import Row
 from rationales.run import evaluate, explain
 
-NAME, LIGHTER = "regex-table1", "-lighter"
+NAME = "regex-table1"
 ATTRIBUTIONS: Mapping[str, Mapping[str, Any]] = {
     "random": {},
     "scaled_attention": {},
@@ -49,6 +51,15 @@ ATTRIBUTIONS: Mapping[str, Mapping[str, Any]] = {
 }
 F1 = "macro F1"
 METRICS = {"sufficiency": "normalised_sufficiency", "comprehensiveness": "normalised_comprehensiveness"}
+OTHERS: Mapping[str, tuple[str, Kinds]] = {
+    f"{train}-{setting}": (train, {f"REGEX, {setting}": changes})
+    for train, setting, changes in (
+        ("sst2", "lighter", REGEX_LIGHTER),
+        ("imdb", "lighter", REGEX_LIGHTER),
+        ("sst2", "stronger", REGEX_STRONGER),
+    )
+}
+"""Parts of other settings: their training data, and the setting."""
 TESTS = {train: (train, *(other for other in kind if other != train)) for kind in (REVIEWS, AMAZON) for train in kind}
 
 
@@ -76,9 +87,8 @@ def figures_of(model: TransformersClassifier, examples: Sequence[Example], size:
 
 
 def compute(part: str, options: Options, report: Callable[[str], None]) -> Found:
-    """Train on one data set and measure: with and without REGEX, or with its lighter setting."""
-    data = part.removesuffix(LIGHTER)
-    kinds = kinds_of(part) if data == part else {"REGEX, lighter": REGEX_LIGHTER}
+    """Train on one data set and measure: with and without REGEX, or with another setting of it."""
+    data, kinds = OTHERS.get(part) or (part, kinds_of(part))
     todo = jobs(kinds, data, options)
     return measured(partial(measure, TESTS), todo, options.folder(NAME, part), options, report)
 
@@ -152,7 +162,7 @@ tables(NAME)(
     Table(
         NAME,
         "Faithfulness of attributions with and without REGEX, in and out of domain.",
-        (*REVIEWS, *AMAZON, *(f"{train}{LIGHTER}" for train in ("sst2", "imdb"))),
+        (*REVIEWS, *AMAZON, *OTHERS),
         compute,
         rows,
     )
