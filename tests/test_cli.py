@@ -12,10 +12,12 @@ from pathlib import Path
 
 import pytest
 import typer
+from sklearn.metrics import accuracy_score, f1_score
 
 from rationales.cli import build, main
 from rationales.cli.fields import built, merged_parameters
-from rationales.cli.train import listed
+from rationales.cli.train import _of_one_label, listed
+from rationales.data import Example
 from rationales.errors import InputError
 from rationales.explainers import aligners, explainers
 from rationales.explanation import Explanations
@@ -316,6 +318,29 @@ def test_data_lists_names_and_shows_files(call, tmp_path):
     (tmp_path / "a.jsonl").write_text('{"premise": "A man runs.", "hypothesis": "He sleeps.", "label": "no"}\n')
     _, out, _ = call("data", str(tmp_path / "a.jsonl"))
     assert "He sleeps." in out
+
+
+def test_a_classifier_that_always_says_the_same_is_told_by_its_macro_f1(call, model, tmp_path):
+    rows = tmp_path / "rows.csv"
+    rows.write_text("text,label\n" + "the soup was good,1\n" * 18 + "the soup was bad,0\n" * 3)
+    small = ("--data", str(rows), "--dev", str(rows), "--encoder", model, "--learning-rate", "1e-2")
+    steady = ("--epochs", "2", "--gradient-weight", "100", "--no-param-norm", "--guidance-weight", "0")
+    status, _, err = call("train", "regex", *small, *steady, "--out", str(tmp_path / "steady"))
+    assert status == 0, err
+    assert "best dev score 0.4615" in err  # of always saying 1
+    assert "hardly better than always giving the commonest label" in err
+    assert "less of --gradient-weight" in err
+
+
+@pytest.mark.parametrize("labels", [[0, 0, 0, 1], [0, 1, 2, 2, 2], [1, 1]])
+def test_the_score_of_one_label_for_all(labels):
+    most = [max(labels, key=labels.count)] * len(labels)
+    examples = [Example(str(number), ("soup",), label) for number, label in enumerate(labels)]
+    assert _of_one_label(examples, "accuracy") == accuracy_score(labels, most)
+    assert _of_one_label(examples, "macro_f1") == pytest.approx(
+        f1_score(labels, most, average="macro", zero_division=0)
+    )
+    assert _of_one_label(examples, "pearson") == float("-inf")
 
 
 def test_train_then_explain(call, model, tmp_path):

@@ -107,6 +107,68 @@ def test_stability_of_two_models_and_an_untrained_one(call, tmp_path, model, sec
     assert again == out
 
 
+OTHER = "text,label\n" + "".join(f"so the {food} was good,{label}\n" for label in (0, 1) for food in ("soup", "pasta"))
+
+
+def test_several_data_sets_stand_in_one_table_and_on_one_page(call, tmp_path):
+    (tmp_path / "letters.csv").write_text(OTHER)
+    arguments = ("--data", "letters.csv", "--method", "gradient", "--metric", "sufficiency")
+    code, out, err = call(*arguments)
+    assert code == 0, err
+    assert "reviews: data set 1 of 2\n" in err
+    assert "the page: comparison/report.html" in err
+    lines = [" ".join(line.split()) for line in out.splitlines()]
+    place = lines.index("All data sets")
+    assert "reviews letters" in lines[place:]
+    assert any(line.startswith("macro-F1 ") for line in lines[place:])
+    page = (tmp_path / "comparison/report.html").read_text(encoding="utf-8")
+    assert "Does it hold on other data?" in page
+    alone = json.loads((tmp_path / "comparison/letters/results.json").read_text())
+    assert alone["texts"] == 4
+    shown = [f"{item['figures']['sufficiency']['mean']:.3f}" for item in alone["standings"]]
+    assert all(
+        any(line.split()[0] == item["method"] and mean in line for line in lines[place:] if line)
+        for item, mean in zip(alone["standings"], shown, strict=True)
+    )
+
+    _, again, err = call(*arguments)
+    assert again == out  # nothing was computed anew
+    assert "finished" not in err
+    code, out, _ = call(*arguments, "--json", "--no-page")
+    assert code == 0
+    found = json.loads(out)
+    assert list(found) == ["reviews", "letters"]
+    assert found["letters"]["standings"] == alone["standings"]
+
+
+def test_a_directory_keeps_to_one_data_set_or_to_several(call, tmp_path):
+    (tmp_path / "letters.csv").write_text(OTHER)
+    fast = ("--method", "gradient", "--no-page")
+    assert call("--data", "letters.csv", *fast)[0] == 0
+    code, _, err = call(*fast)
+    assert (code, "holds comparisons on several data sets" in err) == (2, True)
+    assert call(*fast, "--out", "alone")[0] == 0
+    code, _, err = call("--data", "letters.csv", *fast, "--out", "alone")
+    assert (code, "holds a comparison on one data set" in err) == (2, True)
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "mine.txt").write_text("keep")
+    code, _, err = call("--data", "letters.csv", *fast, "--out", "notes")
+    assert (code, "holds no comparisons to go on with" in err) == (2, True)
+
+
+def test_nothing_is_begun_if_one_of_the_data_sets_cannot_be_opened(call, tmp_path):
+    code, _, err = call("--data", "nowhere.csv")
+    assert code == 2
+    assert "nowhere.csv" in err
+    assert not (tmp_path / "comparison").exists()
+
+
+def test_the_same_data_twice_is_refused(call):
+    code, _, err = call("--data", "reviews.csv")
+    assert code == 2
+    assert "two of --data would both be called" in err
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 import webbrowser
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import typer
 
 from rationales.cli import report
 from rationales.comparison import Case, Comparison, Summary
+from rationales.comparison.grid import begin_grid
 from rationales.data.gold import gold_selection
 from rationales.data.planted import reviews
 from rationales.errors import InputError
@@ -44,6 +46,10 @@ class Finished:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.summary = Summary("rationales compare …", "data", ("one", "two"), 3, 9, (), "", (), (), {}, {}, {})
+
+    def called(self, data: str) -> Finished:
+        self.summary = replace(self.summary, data=data)
+        return self
 
     def cases(self, model: str):
         for one in explained(3):
@@ -105,3 +111,13 @@ def test_help_shows_an_example(call):
 def test_a_path_that_leads_nowhere(call):
     with pytest.raises(InputError, match="there is no file or directory nosuch"):
         call("nosuch", "--out", "p.html")
+
+
+def test_comparisons_on_several_data_sets_are_shown_from_their_common_directory(call, tmp_path, monkeypatch):
+    monkeypatch.setattr(Comparison, "load", Finished)
+    places = begin_grid(tmp_path / "run", ["reviews", "letters"])
+    assert list(places.values()) == [tmp_path / "run" / "reviews", tmp_path / "run" / "letters"]
+    assert call("run") == str(Path("run") / "report.html")
+    page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    assert page.count("<article") == 12  # three texts of each model, twice
+    assert "Does it hold on other data?" in page

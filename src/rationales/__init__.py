@@ -15,17 +15,28 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from rationales.comparison import Comparison
+    from rationales.comparison import Comparison, Grid
     from rationales.explanation import Explanation, Explanations
     from rationales.models import load as load_model
     from rationales.run import compare, evaluate, explain
 
-__all__ = ["Comparison", "Explanation", "Explanations", "__version__", "compare", "evaluate", "explain", "load_model"]
+__all__ = [
+    "Comparison",
+    "Explanation",
+    "Explanations",
+    "Grid",
+    "__version__",
+    "compare",
+    "evaluate",
+    "explain",
+    "load_model",
+]
 
 _HOMES = {
     "Comparison": ("rationales.comparison", "Comparison"),
     "Explanation": ("rationales.explanation", "Explanation"),
     "Explanations": ("rationales.explanation", "Explanations"),
+    "Grid": ("rationales.comparison", "Grid"),
     "compare": ("rationales.run", "compare"),
     "evaluate": ("rationales.run", "evaluate"),
     "explain": ("rationales.run", "explain"),

@@ -183,6 +183,21 @@ def test_methods_can_be_hidden(opened, reviews_page):
     expect(page.locator(shown_methods)).to_have_count(len(DRAWN) + 1)
 
 
+def test_texts_of_several_data_sets(opened, tmp_path):
+    given = [replace(one, data=data) for data in ("reviews", "letters") for one in GIVEN[:3]]
+    summaries = [replace(summary(), data=data) for data in ("reviews", "letters")]
+    page = opened(
+        write_page(given, tmp_path / "page.html", summaries=summaries), viewport={"width": 390, "height": 900}
+    )
+    assert page.evaluate("document.documentElement.scrollWidth") == 390  # the wide table scrolls within its frame
+    expect(page.locator(".case .data").first).to_be_visible()
+    expect(page.locator(".case .model").first).to_be_hidden()
+    page.locator('select[name="data"]').select_option("1")
+    count(page, "Texts 1–3 of 3 found of 6")
+    expect(page.locator(".case .data bdi")).to_have_text(["letters"] * 3)
+    assert page.evaluate("location.hash") == "#data=letters"
+
+
 def test_models_missing_labels_and_pairs(opened, mixed_page):
     page = opened(mixed_page)
     count(page, "Texts 1–6 of 6")

@@ -123,17 +123,18 @@ def test_pairs_with_their_links_and_sentences(tmp_path):
 
 def test_the_index_has_what_the_filters_need(tmp_path):
     given_cases = [
-        case("Soup", id="a", label="good", predicted="bad", model="one"),
+        replace(case("Soup", id="a", label="good", predicted="bad", model="one"), data="reviews"),
         case("x", "y", id="b", label=None, predicted="bad", model="two"),
         replace(case("z", id="c"), probability=math.nan),
     ]
     assert index_of(page(tmp_path, given_cases)) == {
         "size": CHUNK,
         "linked": False,
+        "data": ["reviews", ""],
         "models": ["one", "two", "m"],
         "labels": ["good", "bad"],
         "methods": ["human", "one", "two"],
-        "rows": [[0, 0, 1, 0.75, "a Soup"], [1, -1, 1, 0.75, "b x y"], [2, 0, 0, None, "c z"]],
+        "rows": [[0, 0, 0, 1, 0.75, "a Soup"], [1, 1, -1, 1, 0.75, "b x y"], [1, 2, 0, 0, None, "c z"]],
     }
 
 
@@ -324,7 +325,7 @@ def test_any_cases_make_a_page(tmp_path_factory, data):
         cells = [cell.attributes["data-method"] for cell in article.all("div", "cell")]
         assert sorted(cells) == sorted(map(shown, one.explanations))
     rows = index_of(root)["rows"]
-    assert [row[4] for row in rows] == [shown(" ".join((one.id, *one.texts))) for one in made]
+    assert [row[5] for row in rows] == [shown(" ".join((one.id, *one.texts))) for one in made]
 
 
 @settings(fed, max_examples=20)

@@ -19,7 +19,7 @@ from test_classifier import BAD, GOOD, toy
 from transformers import BertConfig, BertModel
 
 from rationales.cli import main
-from rationales.cli.fresh import _names as command_names
+from rationales.cli.sources import names_of
 from rationales.data import Example, load
 from rationales.errors import DataError, InputError
 from rationales.explainers import LeaveOneOut, Random
@@ -479,9 +479,9 @@ def test_sets_to_measure_on_are_called_after_their_files(tmp_path: Path) -> None
     for file in files:
         Path(file).parent.mkdir(exist_ok=True)
         Path(file).touch()
-    assert command_names([*files, "org/v1.5"]) == ["films-test", "meals-test", "my-films", "meals-dev", "v1-5"]
+    assert names_of([*files, "org/v1.5"], "--test") == ["films-test", "meals-test", "my-films", "meals-dev", "v1-5"]
     with pytest.raises(InputError, match="would both be called 'films-test'"):
-        command_names([files[0], files[0]])
+        names_of([files[0], files[0]], "--test")
 
 
 def test_a_test_split_without_labels_is_left_out(

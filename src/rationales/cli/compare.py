@@ -6,6 +6,7 @@ import json
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +16,7 @@ from rich.console import Console
 from rationales.cli.explain import column_flag
 from rationales.cli.fields import DataDir, OnError, Quotes, built, parted, read_options, with_fields, without_options
 from rationales.cli.guiding import AlignmentOption, guide_of
+from rationales.cli.sources import names_of, split_or_whole
 from rationales.data import Columns, load
 from rationales.errors import InputError
 from rationales.registry import options_of
@@ -29,6 +31,8 @@ rationales compare --model my-classifier --data reviews.csv
 rationales compare -m seed-1 -m seed-2 -m seed-3 --data reviews.csv --stability --untrained my-encoder
 
 rationales compare -m my-pair-classifier --data pairs.csv --method links:within=0.5
+
+rationales compare -m plain -m faithful --data reviews.csv --data letters.csv --metric normalised_sufficiency
 
 rationales compare -m my-classifier --data reviews.csv --method integrated_gradients --method lime:samples=1000 \
 --metric comprehensiveness --metric token_f1:fraction=0.2 --out my-comparison
@@ -46,7 +50,10 @@ def register(app: typer.Typer, words: Sequence[str]) -> None:
 
 
 def compare(
-    data: Annotated[str, typer.Option(help="File, directory or name of a data set.")] = "",
+    data: Annotated[
+        list[str] | None,
+        typer.Option(help="File, directory or name of a data set. May be given again: then all stand in one table."),
+    ] = None,
     model: Annotated[
         list[str] | None, typer.Option("--model", "-m", help="Directory or hub name; may be given again.")
     ] = None,
@@ -72,7 +79,9 @@ def compare(
     share: Annotated[float, typer.Option(help="With --stability: share of the tokens that count as the best.")] = 0.25,
     alignment: AlignmentOption = None,
     target: Annotated[str | None, typer.Option(help="Label or its number to explain; else the predicted one.")] = None,
-    split: Annotated[str | None, typer.Option(help="Split of the data set.")] = None,
+    split: Annotated[
+        str | None, typer.Option(help="Split of the data set; of several, of those that have splits.")
+    ] = None,
     data_dir: DataDir = None,
     on_error: OnError = "fail",
     limit: Annotated[int | None, typer.Option(help="No more texts than this.", min=1)] = None,
@@ -91,43 +100,61 @@ def compare(
     if not data:
         raise InputError("which texts? Give --data FILE_OR_NAME (rationales data lists the names)")
     from rationales import models, run
+    from rationales.comparison import Comparison, Grid
+    from rationales.comparison.grid import begin_grid
     from rationales.guidance import set_guide
     from rationales.metrics import metrics as known
-    from rationales.report.table import print_summary
+    from rationales.report.table import print_grid, print_summary
 
     methods = [explainer for name, options in map(parted, method or ()) for explainer in _explainers(name, options)]
     metrics = {name: read_options(name, known[name].options, options) for name, options in map(parted, metric or ())}
     guide = None if alignment is None else guide_of(alignment, one_pair=False)
     (columns,) = objects
-    examples = load(
-        data, split=split, columns=columns, data_dir=data_dir, on_error=on_error, limit=limit, quotes=quotes
-    )
+    opened = partial(load, columns=columns, data_dir=data_dir, on_error=on_error, limit=limit, quotes=quotes)
+    if len(data) == 1:
+        sets = [opened(data[0], split=split)]
+    else:  # some may have splits and others not
+        sets = [split_or_whole(opened, source, split) for source in data]
     loaded = {name: models.load(name, device=device, max_length=max_length) for name in dict.fromkeys(model)}
     if guide is not None:
         for own in loaded.values():
             set_guide(own, guide)
     labels = {label for own in loaded.values() for label in own.labels}
-    found = run.compare(
+    compared = partial(
+        run.compare,
         loaded,
-        examples,
-        methods or None,
-        list(metrics) or None,
+        methods=methods or None,
+        metrics=list(metrics) or None,
         target=int(target) if target is not None and target.isdecimal() and target not in labels else target,
         rank_by=rank_by,
         options=metrics,
         stability=stability,
         untrained=untrained,
         share=share,
-        out=out,
         seed=seed,
         command=shlex.join(["rationales", *sys.argv[1:]]),
     )
+    if len(sets) == 1:
+        found = compared(sets[0], out=out)
+        if as_json:
+            print(json.dumps(found.results(), ensure_ascii=False))
+        else:
+            print_summary(found.summary, Console())
+        if page:
+            print(f"the page: {found.report()}", file=sys.stderr)
+        return
+    places = begin_grid(out, names_of(data, "--data"))
+    comparisons: dict[str, Comparison] = {}
+    for each, (name, place) in zip(sets, places.items(), strict=True):
+        print(f"{name}: data set {len(comparisons) + 1} of {len(places)}", file=sys.stderr)
+        comparisons[name] = compared(each, out=place)
+    grid = Grid(comparisons)
     if as_json:
-        print(json.dumps(json.loads((out / "results.json").read_text(encoding="utf-8")), ensure_ascii=False))
+        print(json.dumps({name: found.results() for name, found in grid.items()}, ensure_ascii=False))
     else:
-        print_summary(found.summary, Console())
+        print_grid(grid, Console())
     if page:
-        print(f"the page: {found.report()}", file=sys.stderr)
+        print(f"the page: {grid.report(out / 'report.html')}", file=sys.stderr)
 
 
 def _explainers(name: str, options: Mapping[str, str]) -> list[AnyExplainer]:

@@ -21,6 +21,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from rationales.cli.explain import column_flag
 from rationales.cli.fields import DataDir, OnError, Quotes, built, parameter, with_fields, without_options
+from rationales.cli.sources import split_or_whole
 from rationales.cli.train import splits
 from rationales.data import Columns, Dataset, Example, load
 from rationales.errors import NoSuchSplit
@@ -149,19 +150,11 @@ def _read(
 ) -> tuple[Task, Part]:
     training, held_out = splits(data, dev, limit, opened)
     if marked is not None:
-        return _task(training, held_out, _either(marked, "test", opened))
+        return _task(training, held_out, split_or_whole(opened, marked, "test"))
     try:
         return _task(training, held_out, opened(data, split="test"))
     except NoSuchSplit:
         return _task(training, held_out, held_out)
-
-
-def _either(source: str, split: str, opened: Callable[..., Dataset]) -> Dataset:
-    """A split, or all of data that have none."""
-    try:
-        return opened(source, split=split)
-    except NoSuchSplit:
-        return opened(source)
 
 
 def _task(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -14,6 +13,7 @@ import typer
 
 from rationales.cli.explain import column_flag
 from rationales.cli.fields import DataDir, OnError, Quotes, built, parameter, parted, with_fields
+from rationales.cli.sources import names_of, split_or_whole
 from rationales.cli.train import splits
 from rationales.data import Columns, Dataset, load
 from rationales.errors import InputError, NoSuchSplit
@@ -107,7 +107,8 @@ def fresh(
 def _tests(data: str, sources: Sequence[str], opened: Any) -> dict[str, Dataset]:
     """The sets to measure on, by their names: those that are given, else the test split, unless that has no labels."""
     if sources:
-        return {name: _whole_or_test(source, opened) for name, source in zip(_names(sources), sources, strict=True)}
+        names = names_of(sources, "--test")
+        return {name: split_or_whole(opened, source, "test") for name, source in zip(names, sources, strict=True)}
     try:
         own: Dataset = opened(data, split="test")
     except NoSuchSplit:
@@ -116,35 +117,6 @@ def _tests(data: str, sources: Sequence[str], opened: Any) -> dict[str, Dataset]
         print("the test split has no labels; figures are of the dev data alone", file=sys.stderr)
         return {}
     return {"test": own}
-
-
-def _whole_or_test(source: str, opened: Any) -> Dataset:
-    try:
-        found: Dataset = opened(source, split="test")
-    except NoSuchSplit:
-        found = opened(source)
-    return found
-
-
-def _names(sources: Sequence[str]) -> list[str]:
-    """What each is called: as its file or directory; with the directory around it, where that says too little."""
-    own = [
-        _word(Path(source).name.partition(".")[0] if Path(source).is_file() else Path(source).name)
-        for source in sources
-    ]
-    unclear = {name for name in own if own.count(name) > 1 or name in ("train", "dev", "test")}
-    names = [
-        _word(f"{Path(source).absolute().parent.name}-{name}") if name in unclear else name
-        for name, source in zip(own, sources, strict=True)
-    ]
-    for name in names:
-        if names.count(name) > 1:
-            raise InputError(f"two of --test would both be called {name!r}; rename a file or its directory")
-    return names
-
-
-def _word(name: str) -> str:
-    return re.sub(r"[^\w-]+", "-", name).strip("-")
 
 
 def _shown(figures: Figures) -> str:

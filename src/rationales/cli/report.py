@@ -6,7 +6,7 @@ import shlex
 import sys
 import webbrowser
 from collections.abc import Sequence
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated
 
@@ -34,7 +34,8 @@ def report(
     open_it: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
 ) -> None:
     """Write one self-contained page of comparisons, or of saved explanations (.parquet or .jsonl) side by side."""
-    from rationales.comparison import Comparison
+    from rationales.comparison import Comparison, Grid
+    from rationales.comparison.store import is_grid
     from rationales.report import cases_of, write_comparisons, write_page
 
     if limit is not None and limit < 1:
@@ -45,7 +46,8 @@ def report(
     if not directories:
         write_page(islice(cases_of(sources), limit), page, title=title, command=command)
     elif directories == sources:
-        write_comparisons(list(map(Comparison.load, sources)), page, title=title, command=command, limit=limit)
+        grids = (Grid.load(source).values() if is_grid(source) else [Comparison.load(source)] for source in sources)
+        write_comparisons(list(chain.from_iterable(grids)), page, title=title, command=command, limit=limit)
     else:
         raise InputError(f"a page shows comparisons or files; {directories[0]} is a directory among files")
     print(page)

@@ -16,6 +16,7 @@ import typer
 from rationales import train
 from rationales.cli.explain import column_flag
 from rationales.cli.fields import DataDir, OnError, Quotes, with_fields, without_options
+from rationales.cli.sources import split_or_whole
 from rationales.data import Columns, Dataset, load
 from rationales.errors import NoSuchSplit
 
@@ -46,7 +47,7 @@ rationales explain --model my-{0} "A man sleeps." --pair "A man is awake." --met
 
 
 CLOSE = 0.02
-"""A dev accuracy so little above that of one label for all is chance."""
+"""A dev score so little above that of one label for all is chance."""
 
 
 class Recipe(NamedTuple):
@@ -140,10 +141,11 @@ def _command(name: str, recipe: Recipe) -> Callable[..., None]:
         epochs = json.loads((directory / "rationales.json").read_text(encoding="utf-8"))
         reached = f"best dev score {epochs['best_score']:.4f} in epoch {epochs['best_epoch']}"
         print(f"{reached}, of {len(list(held_out))} dev texts", file=sys.stderr)
-        if epochs["run"]["metric"] == "accuracy" and epochs["best_score"] <= _share_of_largest(held_out) + CLOSE:
+        if epochs["best_score"] <= _of_one_label(held_out, epochs["run"]["metric"]) + CLOSE:
+            less = ", or less of --gradient-weight" if getattr(config, "gradient_weight", 0) else ""
             print(
                 "that is hardly better than always giving the commonest label: this model has learned nothing to "
-                "explain. Give it more epochs, more texts or a higher learning rate",
+                f"explain. Give it more epochs, more texts or a higher learning rate{less}",
                 file=sys.stderr,
             )
         print(directory)
@@ -157,10 +159,12 @@ def _command(name: str, recipe: Recipe) -> Callable[..., None]:
     return command
 
 
-def _share_of_largest(data: Dataset) -> float:
-    """The accuracy of always giving the commonest label."""
+def _of_one_label(data: Dataset, metric: str) -> float:
+    """The score of always giving the commonest label; of no use where numbers are predicted."""
     counts = Counter(example.label for example in data if example.label is not None)
-    return max(counts.values(), default=0) / max(counts.total(), 1)
+    share = max(counts.values(), default=0) / max(counts.total(), 1)
+    scores = {"accuracy": share, "macro_f1": 2 * share / (1 + share) / max(len(counts), 1)}
+    return scores.get(metric, float("-inf"))
 
 
 def splits(data: str, dev: str | None, limit: int | None, opened: Any) -> tuple[Dataset, Dataset]:
@@ -169,17 +173,11 @@ def splits(data: str, dev: str | None, limit: int | None, opened: Any) -> tuple[
     Neither has more texts than the limit.
     """
 
-    def either(source: str, split: str) -> Dataset:
-        try:
-            found: Dataset = opened(source, split=split, limit=limit)
-        except NoSuchSplit:  # then it should have one part only
-            found = opened(source, limit=limit)
-        return found
-
-    whole = either(data, "train")
+    limited = partial(opened, limit=limit)
+    whole = split_or_whole(limited, data, "train")
     if dev is not None:
-        return whole, either(dev, "dev")
+        return whole, split_or_whole(limited, dev, "dev")
     try:
-        return whole, opened(data, split="dev", limit=limit)
+        return whole, limited(data, split="dev")
     except NoSuchSplit:
         return whole.folds(range(9)), whole.folds([9])

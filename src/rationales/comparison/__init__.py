@@ -1,8 +1,10 @@
 """Comparisons of explanations: what they found, and the directory they are kept in. Free of torch."""
 
 from rationales.comparison.comparison import Comparison
+from rationales.comparison.grid import Grid
 from rationales.comparison.types import (
     Agreement,
+    Answers,
     Case,
     Curves,
     Figure,
@@ -17,10 +19,12 @@ from rationales.comparison.types import (
 
 __all__ = [
     "Agreement",
+    "Answers",
     "Case",
     "Comparison",
     "Curves",
     "Figure",
+    "Grid",
     "Likeness",
     "Measure",
     "Overlap",

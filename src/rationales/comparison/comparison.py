@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +26,8 @@ HUMAN = ("human", "human_alignment")
 class Comparison:
     """A finished comparison: figures in `summary`, explanations and texts read from its directory when asked for."""
 
+    _origin: Comparison | None = None
+
     def __init__(self, directory: Path | str) -> None:
         self.directory = Path(directory)
         self._store = Store(self.directory)
@@ -40,6 +44,18 @@ class Comparison:
     def load(cls, directory: Path | str) -> Comparison:
         """Open the directory that `rationales compare --out` wrote."""
         return cls(directory)
+
+    def results(self) -> dict[str, Any]:
+        """What `results.json` holds, as plain data."""
+        content: dict[str, Any] = read_json(self.directory / RESULTS)
+        return content
+
+    def called(self, data: str) -> Comparison:
+        """The same, with another name for its data."""
+        found = copy.copy(self)
+        found.summary = replace(self.summary, data=data)
+        found._origin = self  # a temporary directory lives as long as this one
+        return found
 
     def _model(self, model: str | None) -> str:
         models = self.summary.models
@@ -86,6 +102,7 @@ class Comparison:
                 predicted=said["predicted"][place],
                 probability=number(said["probability"][place]),
                 explanations={name: own for name, items in found.items() if (own := items[place]) is not None},
+                data=self.summary.data,
             )
 
     def to_pandas(self) -> pd.DataFrame:
@@ -140,11 +157,11 @@ class Comparison:
     def report(self, path: Path | str | None = None) -> Path:
         """Write the page, by default as `report.html` into the directory of the comparison."""
         path = self.directory / "report.html" if path is None else Path(path)
-        written: Path = _report().write_comparison(self, path)
+        written: Path = reporting().write_comparison(self, path)
         return written
 
     def _repr_html_(self) -> str:
-        html: str = _report().summary_html(self.summary)
+        html: str = reporting().summary_html(self.summary)
         return html
 
     def __repr__(self) -> str:
@@ -152,6 +169,6 @@ class Comparison:
         return f"<comparison of {len(self.summary.standings)} explanations of {many} in {self.directory}>"
 
 
-def _report() -> Any:
-    """What shows a comparison stands above it, and is looked up only when something is to be shown."""
+def reporting() -> Any:
+    """What shows comparisons stands above them, and is looked up only when something is to be shown."""
     return import_module("rationales.report")

@@ -8,6 +8,7 @@ from typing import Any
 
 from rationales.comparison.types import (
     Agreement,
+    Answers,
     Curves,
     Figure,
     Likeness,
@@ -37,6 +38,7 @@ def summary_from_json(content: Mapping[str, Any]) -> Summary:
             "standings": tuple(_standing(item) for item in content["standings"]),
             "agreements": tuple(_agreement(item) for item in content["agreements"]),
             "stability": _stability(content.get("stability")),
+            "answers": {model: Answers(**item) for model, item in content.get("answers", {}).items()},
         }
     )
 

@@ -7,6 +7,8 @@
     models/<model>/<method>/00000.*     .parquet: the explanations; .json: their seconds and values
     results.json                        the `Summary`, written at the end
 
+Of several data sets each has a directory like this one, beside `grid.json`, which says how they are called.
+
 A part is some consecutive texts. The `.json` of a method's part is written behind its `.parquet`, so where it is, both
 are whole. Each says by its `key` what it was made from; what was made from something else is made anew.
 """
@@ -26,7 +28,7 @@ from rationales.errors import FileFormatError, InputError
 from rationales.explanation import Explanation, Explanations
 from rationales.explanation.files import replacing
 
-SETTINGS, RESULTS = "settings.json", "results.json"
+SETTINGS, RESULTS, GRID = "settings.json", "results.json", "grid.json"
 FORMAT = 1
 
 
@@ -71,6 +73,11 @@ def slug(name: str) -> str:
     return name if safe == name else f"{safe}-{digest(name)[:6]}"
 
 
+def is_grid(directory: Path) -> bool:
+    """Whether a directory has comparisons on several data sets."""
+    return (directory / GRID).exists()
+
+
 @dataclass(frozen=True)
 class Store:
     """Where the parts of a comparison are."""
@@ -84,9 +91,8 @@ class Store:
             before = self.settings()
             settings = {**settings, "size": before["size"]}
         elif self.directory.exists() and (not self.directory.is_dir() or any(self.directory.iterdir())):
-            raise InputError(
-                f"{self.directory} is there, but holds no comparison to go on with; give a new or empty directory"
-            )
+            found = "comparisons on several data sets" if is_grid(self.directory) else "no comparison to go on with"
+            raise InputError(f"{self.directory} is there, but holds {found}; give a new or empty directory")
         (self.directory / RESULTS).unlink(missing_ok=True)  # those of before, which parts to come may belie
         write_json(path, {"format": FORMAT, **settings})
         return dict(settings)

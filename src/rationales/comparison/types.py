@@ -7,7 +7,7 @@ of `results.json`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from rationales.explanation import Explanation
@@ -96,6 +96,15 @@ class Agreement:
 
 
 @dataclass(frozen=True)
+class Answers:
+    """How often a model is right: accuracy and macro-F1 over the `count` texts whose label is known."""
+
+    count: int
+    accuracy: float
+    macro_f1: float
+
+
+@dataclass(frozen=True)
 class Overlap(Figure):
     """How far the best tokens of models overlap: the mean Jaccard similarity over the texts, with its 95 % interval.
 
@@ -157,7 +166,7 @@ class Summary:
     """A whole comparison in figures. `ranked_by` is the metric that orders `standings`, best first, model by model.
 
     `advice` is one paragraph per model. `command` is what made it, to be run again. `stability` is there if it was
-    asked for.
+    asked for. `answers` has no model of which no text's label is known.
     """
 
     command: str
@@ -173,6 +182,7 @@ class Summary:
     versions: Mapping[str, str]
     hardware: Mapping[str, Any]
     stability: Stability | None = None
+    answers: Mapping[str, Answers] = field(default_factory=dict)
 
     def of(self, model: str) -> tuple[Standing, ...]:
         """The rows of one model, best first."""
@@ -183,7 +193,7 @@ class Summary:
 class Case:
     """One text of a comparison: what the model says of it, what is true, and how each method explains that.
 
-    `label` is the true label, where the data have one; `predicted` is empty where the model gave no number.
+    `label` is the true label, where `data` have one; `predicted` is empty where the model gave no number.
     `explanations` are by method; what people (or whoever planted the evidence) marked or linked is among them as
     "human" and "human_alignment".
     """
@@ -195,6 +205,7 @@ class Case:
     predicted: str
     probability: float
     explanations: Mapping[str, Explanation]
+    data: str = ""
 
     @property
     def right(self) -> bool | None:

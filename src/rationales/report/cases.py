@@ -63,7 +63,7 @@ class Drawn:
 
     def __init__(self, cases: Iterable[Case], order: Mapping[str, int]) -> None:
         self._cases, self._order = iter(cases), order
-        self._names: dict[str, dict[str, int]] = {"models": {}, "labels": {}}
+        self._names: dict[str, dict[str, int]] = {"data": {}, "models": {}, "labels": {}}
         self._methods: dict[str, bool] = {}  # and whether that is people
         self._rows: list[list[Any]] = []
         self.linked = False  # whether there are links between two texts among what was drawn
@@ -85,6 +85,7 @@ class Drawn:
             self._methods.setdefault(method, explanation.provenance.method == HUMAN)
             self.linked |= isinstance(explanation.body, Alignment)
         return [
+            self._number("data", case.data),
             self._number("models", case.model),
             -1 if case.label is None else self._number("labels", case.label),
             self._number("labels", case.predicted),

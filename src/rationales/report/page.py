@@ -17,11 +17,10 @@ from markupsafe import Markup
 from rationales.comparison import Comparison
 from rationales.comparison.types import Case, Summary
 from rationales.explanation.files import package_version, replacing
-from rationales.report import palette
+from rationales.report import grid, palette
 from rationales.report.cases import Drawn
-from rationales.report.figures import counted
 from rationales.report.safe import asset, environment
-from rationales.report.summary import ModelView, prose, stability_views, views
+from rationales.report.summary import WRITING, ModelView, stability_views, views
 
 
 def write_page(
@@ -53,8 +52,8 @@ def write_page(
             drawn=Drawn(cases, _order(models)),
             commands=[made for made in made_by if made],
             facts=_facts(summaries, models),
-            counted=counted,
-            prose=prose,
+            grid=grid.view(summaries),
+            **WRITING,
         )
     )
     path = Path(path)

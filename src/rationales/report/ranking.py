@@ -108,13 +108,13 @@ def _range(standings: Sequence[Standing], metric: str) -> tuple[float, float]:
 
 
 def _cell(figure: Figure, floor: Figure, span: tuple[float, float], look: Look, method: str) -> Cell:
-    verdict, sign = ("the floor", "") if method in FLOORS else _verdict(figure)
+    said, sign = ("the floor", "") if method in FLOORS else verdict(figure)
     total = figure.count + figure.undefined
     return Cell(
         fixed(figure.mean),
         bounds(figure),
         figure.mean,
-        verdict,
+        said,
         sign,
         charts.interval(figure, floor.mean, *span, look),
         f"{figure.count:,}",
@@ -139,7 +139,7 @@ def breakable(name: str) -> Markup:
     return Markup("_<wbr>").join(map(escaped, name.split("_")))
 
 
-def _verdict(figure: Figure) -> tuple[str, str]:
+def verdict(figure: Figure) -> tuple[str, str]:
     """How a figure compares with random on the same texts, in words and as a sign."""
     low, high = figure.gain
     if math.isnan(low) or math.isnan(high):

@@ -46,6 +46,7 @@ class StabilityView:
     """The section of one comparison; `key` makes its ids unique, `heads` are the columns of means."""
 
     key: str
+    data: str
     stability: Stability
     texts: int
     heads: tuple[str, ...]
@@ -64,9 +65,8 @@ def view(summary: Summary, key: str) -> StabilityView | None:
         ("with the untrained model",) if stability.untrained else ()
     )
     rows = [_row(item, looks[item.method], trained, bool(stability.untrained)) for item in stability.methods]
-    return StabilityView(
-        key, stability, summary.texts, heads, rows, [_chart(stability, item) for item in stability.methods]
-    )
+    matrices = [_chart(stability, item) for item in stability.methods]
+    return StabilityView(key, summary.data, stability, summary.texts, heads, rows, matrices)
 
 
 def _row(item: Likeness, look: Look, trained: bool, untrained: bool) -> Row:

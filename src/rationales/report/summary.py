@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from rationales.comparison.types import FLOORS, RANDOM, Agreement, Summary
-from rationales.report import charts, palette, ranking, stability, svg
-from rationales.report.figures import counted
+from rationales.report import charts, grid, palette, ranking, stability, svg
+from rationales.report.figures import answered, counted, fixed
 from rationales.report.safe import asset, environment, escaped
 from rationales.report.svg import Look
 
@@ -79,15 +79,25 @@ def prose(text: str) -> Markup:
 
 def summary_html(summary: Summary) -> str:
     """The advice, the ranked table and the charts as HTML that brings its own style, as a notebook shows them."""
-    prefix = hashlib.sha256(repr(summary).encode(errors="replace")).hexdigest()[:6]  # several may be in one notebook
-    return (
-        environment()
-        .get_template("summary.html")
-        .render(
-            style=Markup(palette.css() + asset("highlights.css") + asset("figures.css")),
-            models=views(summary, prefix + "-"),
-            stability=stability_views([summary], prefix + "-"),
-            counted=counted,
-            prose=prose,
-        )
-    )
+    prefix = _prefix(summary)
+    return _alone(models=views(summary, prefix), stability=stability_views([summary], prefix), grid=None)
+
+
+def grid_html(summaries: Sequence[Summary]) -> str:
+    """The table of several data sets, in the same way."""
+    return _alone(models=[], stability=[], grid=grid.view(summaries, _prefix(summaries)))
+
+
+def _prefix(content: object) -> str:
+    """Of ids: several may be in one notebook."""
+    return hashlib.sha256(repr(content).encode(errors="replace")).hexdigest()[:6] + "-"
+
+
+def _alone(**parts: object) -> str:
+    style = Markup(palette.css() + asset("highlights.css") + asset("figures.css"))
+    template = environment().get_template("summary.html")
+    return template.render(style=style, **parts, **WRITING)
+
+
+WRITING = {"answered": answered, "counted": counted, "fixed": fixed, "prose": prose, "verdict": ranking.verdict}
+"""How templates write figures and words."""

@@ -1,4 +1,4 @@
-"""A comparison in a terminal: the ranked table, how methods agree, and the advice."""
+"""Comparisons in a terminal: the ranked table, how methods agree, the advice; and several data sets in one table."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from rationales.comparison import Comparison
 from rationales.comparison.types import FLOORS, Agreement, Figure, Measure, Overlap, Stability, Standing, Summary
+from rationales.report.figures import answered
+from rationales.report.grid import GridView, view
 from rationales.report.terminal import printable
 
 
@@ -34,9 +37,51 @@ def print_summary(summary: Summary, console: Console) -> None:
         console.print(said, markup=False, highlight=False, soft_wrap=not terminal)
 
 
+def print_grid(grid: Mapping[str, Comparison], console: Console) -> None:
+    """What was found on each data set, and all of it in one table."""
+    summaries = [found.summary for found in grid.values()]
+    for summary in summaries:
+        print_summary(summary, console)
+    found = view(summaries)
+    assert found is not None
+    if not console.is_terminal:
+        console.width = max(console.width, 40 + 16 * len(found.columns))
+    console.print(grid_table(found))
+
+
+def grid_table(found: GridView) -> Table:
+    """Methods in rows, by metric; data sets and models in columns."""
+    table = Table(title="All data sets", title_justify="left", box=box.SIMPLE_HEAD)
+    table.add_column("")
+    for column in found.columns:
+        head = Text(f"{printable(column.data)}\n{printable(column.model)}")
+        table.add_column(head, justify="right", overflow="fold")
+    if found.answered:
+        known = [column.answers for column in found.columns]
+        table.add_row("macro-F1", *("–" if answers is None else f"{answers.macro_f1:.3f}  " for answers in known))
+        table.add_section()
+    for measure, rows in found.sections:
+        table.add_row(Text(_heading(measure, None), style="bold"))
+        for row in rows:
+            cells = [_short(figure, row.is_floor, best) for _, figure, best in row.cells(found.columns)]
+            table.add_row(Text(f"  {printable(row.method)}"), *cells, style="dim" if row.is_floor else None)
+        table.add_section()
+    table.caption = "Means over the texts. * best of its column. ○ not clearly better than random on the same texts."
+    table.caption_justify = "left"
+    return table
+
+
+def _short(figure: Figure | None, floor: bool, best: bool) -> str:
+    if figure is None:
+        return "–  "
+    return f"{'*' if best else ''}{figure.mean:.3f}{'  ' if floor or figure.beats_random else ' ○'}"
+
+
 def ranked_table(summary: Summary, model: str) -> Table:
     """One row for each method, best first; an equals sign marks those within noise of the first."""
     title = f"{printable(model)}: {summary.texts:,} texts of {printable(summary.data)}, ranked by {summary.ranked_by}"
+    if model in summary.answers:
+        title += f"\n{answered(summary.answers[model])}"
     table = Table(title=Text(title), title_justify="left", box=box.SIMPLE_HEAD)
     table.add_column("")
     table.add_column("method")

@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
+from sklearn.metrics import accuracy_score, f1_score
 
 from rationales import results
-from rationales.comparison import Comparison, Curves, Measure, Stability, Summary
+from rationales.comparison import Answers, Comparison, Curves, Measure, Stability, Summary
 from rationales.comparison.results import summary_to_json
 from rationales.comparison.store import RESULTS, Store, read_json, write_json
 from rationales.comparison.types import LINK_RANDOM, RANDOM
@@ -137,7 +138,7 @@ def compare(
         for title, own in models.items():
             if cut := sum(read_json(store.predictions(title, part))["cut"] for part in store.parts()):
                 warnings.warn(cut_message(cut, len(examples), own.max_length), stacklevel=2)
-        summary = _summary(store, worker, settings, rank_by, seed)
+        summary = _summary(store, worker, settings, models, rank_by, seed)
         if stability:
             summary = replace(summary, stability=_stability(store, worker, [*models, *beside], share, seed))
         write_json(store.directory / RESULTS, summary_to_json(summary))
@@ -223,14 +224,16 @@ def _models(given: Any, tokenizer: Any) -> dict[str, Model]:
     return found
 
 
-def _summary(store: Store, worker: Worker, settings: Mapping[str, Any], rank_by: str, seed: int) -> Summary:
+def _summary(
+    store: Store, worker: Worker, settings: Mapping[str, Any], models: Mapping[str, Model], rank_by: str, seed: int
+) -> Summary:
     """What all parts together say."""
     measures = tuple(
         Measure(choice.metric.name, choice.metric.best, choice.options, choice.metric.needs, about(choice.metric))
         for choice in worker.metrics
     )
-    standings, agreements, advices, tokens = [], [], {}, 0
-    for title in settings["models"]:
+    standings, agreements, advices, answers, tokens = [], [], {}, {}, 0
+    for title, model in models.items():
         records = [_record(store, worker, title, name) for name in worker.methods]
         rows = ranked(records, measures, rank_by, seed)
         ran = [row.method for row in rows if not row.failure]
@@ -241,12 +244,16 @@ def _summary(store: Store, worker: Worker, settings: Mapping[str, Any], rank_by:
         unit: Literal["tokens", "links"] = "links" if LINK_RANDOM in worker.methods else "tokens"
         texts = _text_by_text(store, [(title, name) for name in scoring])
         agreements.append(agreement(title, scoring, texts, unit))
-        advices[title] = _silence(store, title) + advice(rows, measures, rank_by, settings["texts"])
+        said = [read_json(store.predictions(title, part)) for part in store.parts()]
+        predicted, known = ([each for part in said for each in part[key]] for key in ("predicted", "labels"))
+        advices[title] = _silence(predicted) + advice(rows, measures, rank_by, settings["texts"])
+        if set(known) & set(model.labels):  # else data and model speak of different things
+            answers[title] = _answers(known, predicted)
         tokens = max(tokens, *(record.tokens for record in records))
     return Summary(
         command=settings["command"],
         data=settings["data"],
-        models=tuple(settings["models"]),
+        models=tuple(models),
         texts=settings["texts"],
         tokens=tokens,
         measures=measures,
@@ -256,6 +263,7 @@ def _summary(store: Store, worker: Worker, settings: Mapping[str, Any], rank_by:
         advice=advices,
         versions=results.versions(),
         hardware=results.hardware(),
+        answers=answers,
     )
 
 
@@ -275,9 +283,17 @@ def _stability(store: Store, worker: Worker, titles: Sequence[str], share: float
     return stability_of(found, share=share, unit=unit, models=titles, untrained=untrained)
 
 
-def _silence(store: Store, title: str) -> str:
+def _answers(known: Sequence[str | None], predicted: Sequence[str]) -> Answers:
+    """How often a model is right; no answer is a wrong one."""
+    pairs = [(label, said) for label, said in zip(known, predicted, strict=True) if label is not None]
+    labels, said = zip(*pairs, strict=True)
+    classes = sorted({*labels, *said} - {""})
+    f1 = f1_score(labels, said, labels=classes, average="macro", zero_division=0)
+    return Answers(len(pairs), float(accuracy_score(labels, said)), float(f1))
+
+
+def _silence(predicted: Sequence[str]) -> str:
     """A sentence for the advice if the model answered some texts with NaN or infinity."""
-    predicted = [label for part in store.parts() for label in read_json(store.predictions(title, part))["predicted"]]
     if silent := predicted.count(""):
         return f"The model answers {silent} of {len(predicted)} texts with NaN or infinity; these are left out. "
     return ""

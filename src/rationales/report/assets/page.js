@@ -41,8 +41,8 @@ const folded = (text) => text.normalize("NFKC").toLowerCase();
 class Texts {
   constructor(index) {
     this.index = index;
-    this.rows = index.rows.map(([model, label, predicted, probability, text]) => ({
-      model, label, predicted, probability, text: folded(text),
+    this.rows = index.rows.map(([data, model, label, predicted, probability, text]) => ({
+      data, model, label, predicted, probability, text: folded(text),
     }));
     this.chunks = new Chunks($$("script.chunk"), 60);
     this.form = $("#filters");
@@ -55,10 +55,15 @@ class Texts {
     this.update(false);
   }
 
+  get facets() {
+    const { data, models, labels } = this.index;
+    return [["data", data], ["model", models], ["label", labels], ["predicted", labels]];
+  }
+
   build() {
-    const { models, labels, methods } = this.index;
+    const { data, models, methods } = this.index;
     const counts = (key) => this.rows.reduce((all, row) => all.set(row[key], (all.get(row[key]) ?? 0) + 1), new Map());
-    for (const [key, names] of [["model", models], ["label", labels], ["predicted", labels]]) {
+    for (const [key, names] of this.facets) {
       const select = this.form.elements[key];
       const found = [...counts(key)].sort(([one], [other]) => one - other);
       select.append(new Option("all", ""));
@@ -76,6 +81,7 @@ class Texts {
       label.append(Object.assign(document.createElement("input"), box), " ", isolated);
       return label;
     }));
+    document.documentElement.classList.toggle("one-data", data.length < 2);
     document.documentElement.classList.toggle("one-model", models.length < 2);
     this.form.hidden = false;
     for (const pager of $$(".pager")) pager.hidden = false;
@@ -123,11 +129,11 @@ class Texts {
     const hash = location.hash.slice(1);
     if (hash === this.written || (hash && !hash.includes("="))) return false; // a part of the page, not a state
     const given = new URLSearchParams(hash);
-    const { models, labels, methods } = this.index;
+    const { methods } = this.index;
     const number = (names, name) => (name === null ? "" : String(name === "(none)" && !names.includes(name) ? -1 : names.indexOf(name)));
     const fields = this.form.elements;
     for (const key of ["text", "right", "order"]) fields[key].value = given.get(key) ?? "";
-    for (const [key, names] of [["model", models], ["label", labels], ["predicted", labels]]) {
+    for (const [key, names] of this.facets) {
       fields[key].value = number(names, given.get(key));
     }
     for (const select of $$("select", this.form)) if (select.selectedIndex < 0) select.value = "";
@@ -139,11 +145,11 @@ class Texts {
   }
 
   write() {
-    const { models, labels, methods } = this.index;
+    const { methods } = this.index;
     const fields = this.form.elements;
     const state = new URLSearchParams();
     for (const key of ["text", "right", "order"]) if (fields[key].value) state.set(key, fields[key].value);
-    for (const [key, names] of [["model", models], ["label", labels], ["predicted", labels]]) {
+    for (const [key, names] of this.facets) {
       if (fields[key].value !== "") state.set(key, names[fields[key].value] ?? "(none)");
     }
     for (const box of this.boxes) if (!box.checked) state.append("hide", methods[box.value]);
@@ -161,7 +167,7 @@ class Texts {
   found() {
     const fields = this.form.elements;
     const words = folded(fields.text.value).split(/\s+/).filter(Boolean);
-    const wanted = ["model", "label", "predicted"].filter((key) => fields[key].value !== "").map((key) => [key, Number(fields[key].value)]);
+    const wanted = this.facets.map(([key]) => key).filter((key) => fields[key].value !== "").map((key) => [key, Number(fields[key].value)]);
     const right = fields.right.value;
     const numbers = [];
     this.rows.forEach((row, number) => {

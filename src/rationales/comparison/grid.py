@@ -1,0 +1,91 @@
+"""Comparisons on several data sets side by side: does what holds in one domain hold in another?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rationales.comparison.comparison import Comparison, reporting
+from rationales.comparison.store import FORMAT, GRID, SETTINGS, is_grid, read_json, slug, write_json
+from rationales.errors import FileFormatError, InputError, require
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Grid(Mapping[str, Comparison]):
+    """Comparisons of the same models by the same methods, each on another data set, by the name of the data.
+
+    What `rationales.compare` gives for each goes in; their figures come out in one table and on one page.
+    """
+
+    def __init__(self, comparisons: Mapping[str, Comparison]) -> None:
+        if len(comparisons) < 2:
+            raise InputError(f"a grid shows comparisons on several data sets, got {', '.join(comparisons) or 'none'}")
+        if not set.intersection(*(set(found.summary.models) for found in comparisons.values())):
+            raise InputError(f"the comparisons on {', '.join(comparisons)} have no model in common")
+        self._comparisons = {name: found.called(name) for name, found in comparisons.items()}
+
+    @classmethod
+    def load(cls, directory: Path | str) -> Grid:
+        """Open the directory that `rationales compare --out` wrote for several data sets."""
+        return cls({name: Comparison.load(place) for name, place in _places(Path(directory)).items()})
+
+    def __getitem__(self, name: str) -> Comparison:
+        return self._comparisons[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._comparisons)
+
+    def __len__(self) -> int:
+        return len(self._comparisons)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row for each data set, model, method and metric."""
+        pandas = require("pandas", extra="pandas", purpose="a table of figures")
+        tables = []
+        for name, comparison in self.items():
+            table = comparison.to_pandas()
+            table.insert(0, "data", name)
+            tables.append(table)
+        return pandas.concat(tables, ignore_index=True)
+
+    def report(self, path: Path | str) -> Path:
+        """Write one page of all of them."""
+        written: Path = reporting().write_comparisons(list(self.values()), path)
+        return written
+
+    def _repr_html_(self) -> str:
+        html: str = reporting().grid_html([found.summary for found in self.values()])
+        return html
+
+    def __repr__(self) -> str:
+        return f"<comparisons on {', '.join(self)}>"
+
+
+def begin_grid(directory: Path, names: list[str]) -> dict[str, Path]:
+    """Where the comparison of each data set goes; those that are there already stay."""
+    if (directory / SETTINGS).exists():
+        raise InputError(
+            f"{directory} holds a comparison on one data set; give another directory (--out) for several, or give its "
+            "data alone"
+        )
+    if not is_grid(directory) and directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+        raise InputError(f"{directory} is there, but holds no comparisons to go on with; give a new or empty directory")
+    places = {name: slug(name) for name in names}
+    write_json(directory / GRID, {"format": FORMAT, "data": places})
+    return {name: directory / place for name, place in places.items()}
+
+
+def _places(directory: Path) -> dict[str, Path]:
+    path = directory / GRID
+    if not path.exists():
+        raise InputError(f"{directory} holds no comparisons on several data sets (rationales compare makes them)")
+    found = read_json(path)
+    try:
+        if found["format"] != FORMAT:
+            raise ValueError(f"its format is {found['format']}, and this version reads {FORMAT}")
+        return {name: directory / place for name, place in found["data"].items()}
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise FileFormatError(f"{path} is damaged: {error}") from error

@@ -1,0 +1,171 @@
+"""Several data sets side by side: in a terminal, in a notebook, on the page."""
+
+import io
+from dataclasses import replace
+
+import pytest
+from made_cases import cases, summary
+from outside import HOSTILE
+from parsed import Element, parsed
+from rich.console import Console
+
+from rationales.comparison import Answers, Figure, Measure, Standing, Summary
+from rationales.report import grid_html, write_page
+from rationales.report.grid import view
+from rationales.report.safe import shown
+from rationales.report.table import grid_table
+
+NAN = float("nan")
+MODELS = ("plain", "faithful")
+
+
+def figure(mean: float, gain: float = 0.1) -> Figure:
+    return Figure(mean, mean - 0.05, mean + 0.05, 50, 0, (gain, gain + 0.1))
+
+
+def standing(model: str, method: str, rank: int, high: float, low: float) -> Standing:
+    figures = {"comprehensiveness": figure(high, -0.2 if method == "lime" else 0.1), "sufficiency": figure(low)}
+    return Standing(model, method, {}, rank, False, figures, 0.1)
+
+
+def found(data: str, high: float, **changes) -> Summary:
+    """Gradient is the better by comprehensiveness, where higher is better, lime by sufficiency, where lower is."""
+    standings = tuple(
+        item
+        for model in MODELS
+        for item in (
+            standing(model, "random", 1, 0.9, 0.001),
+            standing(model, "gradient", 2, high, 0.4),
+            standing(model, "lime", 3, high - 0.1, 0.3),
+            Standing(model, "attention", {}, 0, False, {}, NAN, failure="no attention"),
+        )
+    )
+    measures = (Measure("sufficiency", "low", {}), Measure("comprehensiveness", "high", {}))
+    usual = replace(summary(MODELS), data=data, measures=measures, standings=standings)
+    return replace(
+        usual, **{"answers": {"plain": Answers(40, 0.75, 0.5), "faithful": Answers(40, 0.8, 0.625)}, **changes}
+    )
+
+
+def words(element: Element) -> str:
+    return " ".join(element.text.split())
+
+
+def in_terminal(*summaries: Summary) -> list[str]:
+    file = io.StringIO()
+    Console(file=file, width=100, color_system=None).print(grid_table(view(summaries)))
+    return [" ".join(line.split()) for line in file.getvalue().splitlines()]
+
+
+def test_one_data_set_is_no_grid_and_neither_are_several_with_a_model_for_each():
+    assert view([summary(("one",)), replace(summary(("two",)), data="other")]) is None
+    assert view([found("one", 0.5)]) is None
+    assert view([found("one", 0.5), found("one", 0.6)]) is None
+
+
+def test_columns_are_models_on_data_sets_and_those_of_one_data_set_stand_together():
+    grid = view([found("one", 0.5), found("two", 0.6), found("one", 0.7, models=("third",))])
+    assert [(column.data, column.model, column.first) for column in grid.columns] == [
+        ("one", "plain", True),
+        ("one", "faithful", False),
+        ("one", "third", True),
+        ("two", "plain", True),
+        ("two", "faithful", False),
+    ]
+    assert grid.data == [("one", 200, 3), ("two", 200, 2)]
+
+
+def test_the_ranking_metric_is_first_the_floor_last_and_what_could_not_run_left_out():
+    grid = view([found("one", 0.5), found("two", 0.6)])
+    assert [measure.name for measure, _ in grid.sections] == ["comprehensiveness", "sufficiency"]
+    for _, rows in grid.sections:
+        assert [row.method for row in rows] == ["gradient", "lime", "random"]
+
+
+def test_best_is_meant_as_the_metric_means_it_and_never_the_floor():
+    grid = view([found("one", 0.5), found("two", 0.6)])
+    best = {measure.name: [row.method for row in rows if all(row.best)] for measure, rows in grid.sections}
+    assert best == {"comprehensiveness": ["gradient"], "sufficiency": ["lime"]}
+
+
+def test_in_a_terminal():
+    lines = in_terminal(found("one", 0.5), found("two", 0.6))
+    assert "one one two two" in lines
+    assert "plain faithful plain faithful" in lines
+    assert "macro-F1 0.500 0.625 0.500 0.625" in lines
+    place = lines.index("comprehensiveness ↑")
+    assert lines[place + 1 : place + 4] == [
+        "gradient *0.500 *0.500 *0.600 *0.600",
+        "lime 0.400 ○ 0.400 ○ 0.500 ○ 0.500 ○",
+        "random 0.900 0.900 0.900 0.900",
+    ]
+    assert "sufficiency ↓" in lines
+
+
+def test_without_labels_nothing_is_said_of_answers():
+    assert not any(
+        "macro-F1" in line for line in in_terminal(found("one", 0.5, answers={}), found("two", 0.6, answers={}))
+    )
+    lines = in_terminal(found("one", 0.5, answers={}), found("two", 0.6))
+    assert "macro-F1 – – 0.500 0.625" in lines
+
+
+def test_a_method_that_was_only_tried_on_one_of_them_leaves_a_gap():
+    other = found("two", 0.6)
+    other = replace(other, standings=tuple(item for item in other.standings if item.method != "lime"))
+    assert "lime 0.400 ○ 0.400 ○ – –" in in_terminal(found("one", 0.5), other)
+
+
+def test_names_from_outside_do_not_steer_the_terminal():
+    shown = "\n".join(in_terminal(found("[red]one[/]", 0.5), found("\x1b[31mtwo", 0.6)))
+    assert "[red]one[/]" in shown
+    assert "\x1b[31m" not in shown
+
+
+# On the page
+
+
+def page(tmp_path, *summaries: Summary) -> Element:
+    given = [replace(case, data=each.data) for each in summaries for case in cases(2)]
+    return parsed(write_page(given, tmp_path / "page.html", summaries=summaries).read_text(encoding="utf-8"))
+
+
+def test_the_page_begins_with_all_data_sets_and_names_them_from_there_on(tmp_path):
+    root = page(tmp_path, found("one", 0.5), found("two", 0.6))
+    first = root.all("section")[0]
+    assert words(first.one("h2")) == "Does it hold on other data?"
+    links = [words(link) for link in root.one("nav").all("a")]
+    assert links[:3] == ["All data sets", "Ranking: plain on one", "Ranking: faithful on one"]
+    assert {"one", "two"} <= {words(item).removeprefix("data ") for item in root.all("span", "data")}
+    rows = [words(row) for row in first.all("tr")]
+    assert rows[0] == "one 200 texts two 200 texts"
+    assert rows[1] == "plain faithful plain faithful"
+    assert rows[2].startswith("macro-F1 of the model’s answers 0.500 75.0 % right 0.625 80.0 % right")
+    assert rows[3] == "comprehensiveness ↑ higher is better"
+    assert rows[4] == "gradient" + " 0.500 ▲better than random" * 2 + " 0.600 ▲better than random" * 2
+    assert rows[5].startswith("lime 0.400 ▼worse than random")
+
+
+def test_a_page_of_one_data_set_has_none_of_that(tmp_path):
+    root = page(tmp_path, found("one", 0.5))
+    assert "on other data" not in words(root)
+    assert "Ranking: plain" in [words(link) for link in root.one("nav").all("a")]
+
+
+def test_how_often_a_model_is_right_stands_beside_its_ranking(tmp_path):
+    root = page(tmp_path, found("one", 0.5))
+    assert "right on 75.0 % of 40 texts, macro-F1 0.500" in words(root)
+
+
+def test_a_notebook_shows_the_table_alone_with_ids_of_its_own():
+    one, other = ([found("one", high), found("two", 0.6)] for high in (0.5, 0.7))
+    ids = [parsed(grid_html(each)).one("h2").attributes["id"] for each in (one, other)]
+    assert ids[0] != ids[1]
+    assert len(parsed(grid_html(one)).all("section")) == 1
+
+
+@pytest.mark.parametrize("name", [name for name in HOSTILE if name.strip()])
+def test_names_from_outside_are_text(tmp_path, name):
+    root, usual = (page(tmp_path, found(each, 0.5), found("two", 0.6)) for each in (name, "one"))
+    assert " ".join(shown(name).split()) in words(root.all("section")[0].all("tr")[0])
+    assert [element.tag for element in root.all()] == [element.tag for element in usual.all()]
