@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -47,6 +48,37 @@ def test_the_table_has_the_columns_that_say_something(written):
     assert "| regex | imdb | f1 | 0.3333 |  |  |  |  |" in lines
     assert "| regex | sst2 | accuracy | 91.25 | 0.5 | 3 | 92 | short \\| of the paper |" in lines
     assert "`python benchmarks/some.py --out 'a b'`" in lines[2]
+
+
+def test_a_table_of_parts_says_what_made_each():
+    made = {"versions": {"torch": "2"}, "hardware": {"cores": 2}}
+    parts = {
+        "sst2": {**made, "command": "rationales reproduce --part sst2", "commit": "aaa"},
+        "imdb": {**made, "command": "rationales reproduce --part imdb", "commit": "bbb", "hardware": {"cores": 16}},
+    }
+    row = dict.fromkeys(Row.__dataclass_fields__) | {"metric": "accuracy", "mean": 1.0}
+    lines = results.markdown(
+        {"table": "t", **parts["imdb"], "parts": parts, "seeds": [1, 2], "rows": [row]}
+    ).splitlines()
+    assert lines[2:10] == [
+        "- `rationales reproduce --part sst2`, commit aaa",
+        "- `rationales reproduce --part imdb`, commit bbb",
+        "",
+        "Seeds 1, 2.",
+        "",
+        "- cores 2",
+        "- cores 16",
+        "- torch 2",
+    ]
+
+
+TABLES = sorted((Path(__file__).parent.parent / "results").glob("*.json"))
+
+
+@pytest.mark.parametrize("path", TABLES, ids=[path.stem for path in TABLES])
+def test_our_own_tables_are_drawn_from_their_files(path):
+    drawn = results.markdown(json.loads(path.read_text(encoding="utf-8")))
+    assert path.with_suffix(".md").read_text(encoding="utf-8") == drawn
 
 
 def test_nothing_is_left_beside_the_files(written):

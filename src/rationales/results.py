@@ -20,6 +20,7 @@ from typing import Any
 
 from rationales.explanation.files import replacing
 
+FACTS = ("hardware", "versions")
 PACKAGES = ("rationales", "torch", "transformers", "captum", "numpy")
 
 
@@ -77,17 +78,19 @@ def write(
 
 
 def markdown(content: dict[str, Any]) -> str:
-    """The table for people: only the columns that say something."""
+    """The table for people: what made it, part by part where it has parts, and only the columns that say something."""
     rows = content["rows"]
     columns = [name for name in Row.__dataclass_fields__ if any(row[name] is not None for row in rows)]
     order: list[str] = [name for name in ("method", "explainer", "data", "train", "model", "metric") if name in columns]
     order += [name for name in columns if name not in order]
     lines = ["| " + " | ".join(order) + " |", "|" + "---|" * len(order)]
     lines += ["| " + " | ".join(_cell(row[name]) for name in order) + " |" for row in rows]
-    machine = ", ".join(f"{name} {value}" for name, value in content["hardware"].items())
-    versions = ", ".join(f"{name} {value}" for name, value in content["versions"].items())
-    head = f"# {content['table']}\n\n`{content['command']}`, commit {content['commit']}, seeds {content['seeds']}.\n"
-    return f"{head}{machine}.\n{versions}.\n\n" + "\n".join(lines) + "\n"
+    parts = list(content.get("parts", {}).values()) or [content]
+    commands = "".join(f"- `{made['command']}`, commit {made['commit']}\n" for made in parts)
+    facts = [", ".join(f"{name} {value}" for name, value in made[key].items()) for key in FACTS for made in parts]
+    about = "".join(f"- {fact}\n" for fact in dict.fromkeys(facts))
+    head = f"# {content['table']}\n\n{commands}\nSeeds {', '.join(map(str, content['seeds']))}.\n\n{about}\n"
+    return head + "\n".join(lines) + "\n"
 
 
 def _cell(value: Any) -> str:
