@@ -191,7 +191,7 @@ class Objective(classifier.Objective):
         """
         config, model = self.config, self.model
         wanted = self._importance(batch, targets) if guided else None
-        delta = self._perturbation(batch) if config.adversarial_weight else None
+        delta = self.perturbation(batch) if config.adversarial_weight else None
         texts = [batch]
         if wanted is not None:
             texts.append(model.erase(batch, least_important(wanted, batch, config.masked), "mask"))
@@ -246,7 +246,8 @@ class Objective(classifier.Objective):
 
     # The perturbation
 
-    def _perturbation(self, batch: Batch) -> Tensor:
+    def perturbation(self, batch: Batch) -> Tensor:
+        """What the adversarial term adds to the texts, [B, T, d]; zero at padding."""
         config, model = self.config, self.model
         with torch.no_grad(), self._seen() as seen:
             embeddings = model.embed(batch)
@@ -255,12 +256,8 @@ class Objective(classifier.Objective):
         inside = batch.keep.unsqueeze(-1).expand_as(site)  # taking these out would wait for the device
         magnitude = (site.abs() * inside).sum() / inside.sum()
 
-        def predict(delta: Tensor) -> Tensor:
-            with self._added(delta, 0) as put:
-                return model.logits_from(put(embeddings), batch)
-
         return worst_perturbation(
-            predict,
+            partial(self.perturbed, batch, embeddings),
             clean,
             site,
             batch.keep,
@@ -269,6 +266,11 @@ class Objective(classifier.Objective):
             start=config.start,
             project=lambda delta: projected(delta, config.projection, config.size * magnitude, config.epsilon),
         )
+
+    def perturbed(self, batch: Batch, embeddings: Tensor, delta: Tensor) -> Tensor:
+        """The logits of texts that a perturbation was added to, [B, C]."""
+        with self._added(delta, 0) as put:
+            return self.model.logits_from(put(embeddings), batch)
 
     @property
     def _layer(self) -> nn.Module:
