@@ -13,14 +13,14 @@ from test_classifier import toy
 from torch.nn.functional import cross_entropy
 
 from rationales.data.example import Example
-from rationales.errors import InputError
+from rationales.errors import InputError, QualityWarning
 from rationales.explainers.attention import attention
 from rationales.models import Batch, TransformersClassifier
 from rationales.train import classifier as plain
 from rationales.train.encoding import EncodedTexts
 from rationales.train.labels import read_task
 from rationales.train.regex import Config, Objective, train
-from rationales.train.regex_terms import agreement, importance, least_important
+from rationales.train.regex_terms import agreement, divergence, importance, least_important
 from tiny import classifier, network, tokenizer
 
 NOTHING = {"gradient_weight": 0.0, "adversarial_weight": 0.0, "guidance_weight": 0.0}
@@ -53,7 +53,7 @@ def test_without_its_terms_a_step_is_that_of_the_classifier() -> None:
 @pytest.mark.parametrize("kind", ["bert", "roberta", "distilbert", "modernbert", "llama"])
 @pytest.mark.parametrize("pairs", [False, True])
 def test_every_term_on_any_classifier(kind: str, pairs: bool) -> None:
-    objective = made(kind, pairs, site="word", guide_steps=2).train()
+    objective = made(kind, pairs, site="word", guide_steps=2, ascent_rate=1000.0).train()
     found = gradients(objective)
     assert all(gradient.isfinite().all() for gradient in found)
     assert set(objective.figures()) == {"classification", "gradient", "adversarial", "guidance"}
@@ -188,6 +188,31 @@ def test_a_larger_perturbation_moves_the_prediction_further(site: str) -> None:
     assert moved[0] < moved[1] < moved[2]
 
 
+@pytest.mark.parametrize("site", ["output", "word"])
+def test_without_dropout_only_long_steps_turn_the_perturbation(site: str) -> None:
+    moved = {}
+    for rate in (0.0, 1e-3, 1000.0):
+        objective = made(site=site, size=0.1, ascent_rate=rate).eval()
+        batch, _ = objective.texts.batch(ROWS)
+        torch.manual_seed(0)
+        delta = objective.perturbation(batch)
+        clean, perturbed = (
+            objective.perturbed(batch, objective.model.embed(batch), each) for each in (torch.zeros_like(delta), delta)
+        )
+        moved[rate] = float(divergence(clean, perturbed).detach())
+    assert moved[1e-3] < 5 * moved[0.0]
+    assert moved[1000.0] > 20 * moved[0.0]
+
+
+@pytest.mark.parametrize("kind", ["llama", "modernbert"])
+def test_models_without_dropout_are_told_of_short_steps(kind: str) -> None:
+    with pytest.warns(QualityWarning, match="has no dropout.*--ascent-rate 1000"):
+        made(kind, site="word")
+    for options in ({"ascent_rate": 1000.0}, {"adversarial_weight": 0.0}):
+        made(kind, site="word", **options)  # a warning would be an error
+    made("bert")
+
+
 def test_the_perturbation_leaves_the_other_texts_alone() -> None:
     with_it, without = made(guide_steps=2), made(guide_steps=2, adversarial_weight=0.0)
     torch.manual_seed(0)
@@ -232,7 +257,7 @@ def test_options_must_make_sense(options: dict[str, object], message: str) -> No
 
 def test_models_without_an_embedding_layer_are_told_so() -> None:
     with pytest.raises(InputError, match="use site=word"):
-        made("llama", guidance_weight=0.0)(ROWS)
+        made("llama", guidance_weight=0.0, ascent_rate=1000.0)(ROWS)
 
 
 def test_numbers_are_no_classes() -> None:

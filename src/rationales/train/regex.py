@@ -14,6 +14,7 @@ of the divergence, `param_norm`. The perturbation's size in proportion to what i
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -26,7 +27,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from rationales.data.example import Example
-from rationales.errors import InputError
+from rationales.errors import InputError, QualityWarning
 from rationales.explainers.attention import read_out
 from rationales.models import Batch
 from rationales.registry import option
@@ -55,6 +56,8 @@ STEP = 8
 """Widths of batches whose steps are recorded are multiples of this, so that there are few of them."""
 RECORDED = 4096
 """Tokens up to which a step is recorded: with more, launching takes no longer than computing, and memory counts."""
+STEEP = 1.0
+"""Size of steps from which a perturbation turns without dropout; see `benchmarks/perturbation.py`."""
 TOGETHER = 4096
 """Tokens up to which all versions of a batch make one pass on an accelerator that waits for kernels to be launched."""
 
@@ -83,7 +86,7 @@ class Config(classifier.Config):
     projection: Projection = option("normalize", "The perturbation's size is set, or kept within epsilon (ball).")
     size: float = option(1.0, "Largest component of a token's perturbation, in units of the site's mean magnitude.")
     ascents: int = option(2, "Steps towards the worst perturbation.")
-    ascent_rate: float = option(1e-3, "Size of these steps.")
+    ascent_rate: float = option(1e-3, "Size of these steps; for models without dropout 1000.")
     start: float = option(1e-5, "Standard deviation of the perturbation they start from.")
     epsilon: float = option(1e-5, "See projection.")
     replay: bool = option(True, "On CUDA, record steps as graphs and replay them, for texts of like length.")
@@ -120,6 +123,12 @@ def train(
     return classifier.fine_tune("regex", config, partial(Objective, config=config), train_data, dev_data, labels)
 
 
+def _has_dropout(network: nn.Module) -> bool:
+    """Whether two passes over the same texts differ: some models have it as layers, others as numbers."""
+    layers = any(isinstance(part, nn.Dropout) and part.p > 0 for part in network.modules())
+    return layers or bool(getattr(network.config, "attention_dropout", 0))
+
+
 def _together(batch: Batch) -> bool:
     return batch.ids.device.type != "cpu" and batch.ids.numel() <= TOGETHER
 
@@ -141,6 +150,14 @@ class Objective(classifier.Objective):
         super().__init__(texts)
         if self.model.regression:
             raise InputError("regex tells classes apart; these labels are numbers")
+        if config.adversarial_weight and config.ascent_rate < STEEP and not _has_dropout(self.network):
+            warnings.warn(
+                f"{type(self.network).__name__} has no dropout, and without it steps of {config.ascent_rate:g} hardly "
+                "turn the perturbation from the random direction it starts with; give an ascent_rate of 1000 "
+                "(--ascent-rate 1000), or leave the adversarial term out (--adversarial-weight 0)",
+                QualityWarning,
+                stacklevel=2,
+            )
         self.config = config
         self.shown: dict[str, Tensor] = {}
         self.register_buffer("steps", torch.zeros((), dtype=torch.long))  # of training, so that a run goes on in step
