@@ -15,6 +15,7 @@ RationalesError
 QualityWarning (UserWarning) says that explanations were made, but are not as exact as they should be.
 """
 
+from collections.abc import Sequence
 from importlib import import_module
 from types import ModuleType
 
@@ -28,7 +29,11 @@ class InputError(RationalesError, ValueError):
 
 
 class NoSuchSplit(InputError):
-    """A data set does not have the split that is asked for."""
+    """A data set does not have the split that is asked for; `others` are those that it has."""
+
+    def __init__(self, message: str, others: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.others = tuple(others)
 
 
 class UnknownName(InputError, KeyError):

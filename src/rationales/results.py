@@ -89,7 +89,8 @@ def markdown(content: dict[str, Any]) -> str:
     commands = "".join(f"- `{made['command']}`, commit {made['commit']}\n" for made in parts)
     facts = [", ".join(f"{name} {value}" for name, value in made[key].items()) for key in FACTS for made in parts]
     about = "".join(f"- {fact}\n" for fact in dict.fromkeys(facts))
-    head = f"# {content['table']}\n\n{commands}\nSeeds {', '.join(map(str, content['seeds']))}.\n\n{about}\n"
+    seeds = f"Seeds {', '.join(map(str, content['seeds']))}.\n\n" if content["seeds"] else ""
+    head = f"# {content['table']}\n\n{commands}\n{seeds}{about}\n"
     return head + "\n".join(lines) + "\n"
 
 

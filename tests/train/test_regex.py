@@ -56,16 +56,19 @@ def test_every_term_on_any_classifier(kind: str, pairs: bool) -> None:
     objective = made(kind, pairs, site="word", guide_steps=2, ascent_rate=1000.0).train()
     found = gradients(objective)
     assert all(gradient.isfinite().all() for gradient in found)
-    assert set(objective.figures()) == {"classification", "gradient", "adversarial", "guidance"}
+    assert set(objective.figures()) == {"classification", "gradient", "parameters", "adversarial", "guidance"}
     assert all(value >= 0 for value in objective.figures().values())
 
 
 def test_the_loss_is_the_weighted_sum_of_its_terms() -> None:
-    objective = made(gradient_weight=0.2, adversarial_weight=0.3, guidance_weight=0.4, guide_steps=2)
+    weights = {"classification": 1.5, "gradient": 0.2, "adversarial": 0.3, "guidance": 0.4}
+    objective = made(**{f"{name}_weight": weight for name, weight in weights.items()}, guide_steps=2)
     loss = float(objective(ROWS).detach())
     terms = objective.figures()
-    wanted = terms["classification"] + 0.2 * terms["gradient"] + 0.3 * terms["adversarial"] + 0.4 * terms["guidance"]
+    wanted = sum(weight * terms[name] for name, weight in weights.items()) + 0.2 * terms["parameters"]
     assert loss == pytest.approx(wanted, rel=1e-5)
+    alone = made(**NOTHING, classification_weight=1.5)
+    assert float(alone(ROWS).detach()) == pytest.approx(1.5 * terms["classification"], rel=1e-5)
 
 
 @pytest.mark.parametrize("site", ["word", "output"])

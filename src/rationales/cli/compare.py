@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,11 +17,12 @@ from rationales.cli.explain import column_flag
 from rationales.cli.fields import DataDir, OnError, Quotes, built, parted, read_options, with_fields, without_options
 from rationales.cli.guiding import AlignmentOption, guide_of
 from rationales.cli.sources import names_of, split_or_whole
-from rationales.data import Columns, load
+from rationales.data import Columns, Dataset, load
 from rationales.errors import InputError
 from rationales.registry import options_of
 
 if TYPE_CHECKING:
+    from rationales.comparison import Comparison, Grid
     from rationales.explainers import AnyExplainer
 
 EXAMPLES = """Examples:
@@ -100,8 +101,7 @@ def compare(
     if not data:
         raise InputError("which texts? Give --data FILE_OR_NAME (rationales data lists the names)")
     from rationales import models, run
-    from rationales.comparison import Comparison, Grid
-    from rationales.comparison.grid import begin_grid
+    from rationales.comparison import Comparison
     from rationales.guidance import set_guide
     from rationales.metrics import metrics as known
     from rationales.report.table import print_grid, print_summary
@@ -135,26 +135,47 @@ def compare(
         command=shlex.join(["rationales", *sys.argv[1:]]),
     )
     if len(sets) == 1:
-        found = compared(sets[0], out=out)
-        if as_json:
-            print(json.dumps(found.results(), ensure_ascii=False))
-        else:
-            print_summary(found.summary, Console())
-        if page:
-            print(f"the page: {found.report()}", file=sys.stderr)
-        return
-    places = begin_grid(out, names_of(data, "--data"))
-    comparisons: dict[str, Comparison] = {}
-    for each, (name, place) in zip(sets, places.items(), strict=True):
-        print(f"{name}: data set {len(comparisons) + 1} of {len(places)}", file=sys.stderr)
-        comparisons[name] = compared(each, out=place)
-    grid = Grid(comparisons)
-    if as_json:
-        print(json.dumps({name: found.results() for name, found in grid.items()}, ensure_ascii=False))
+        found: Comparison | Grid = compared(sets[0], out=out)
     else:
-        print_grid(grid, Console())
+        named = dict(zip(names_of(data, "--data"), sets, strict=True))
+        _check(named, methods, metrics)
+        found = _compared_on_each(named, compared, out)
+    if as_json:
+        print(json.dumps(found.results(), ensure_ascii=False))
+    elif isinstance(found, Comparison):
+        print_summary(found.summary, Console())
+    else:
+        print_grid(found, Console())
     if page:
-        print(f"the page: {grid.report(out / 'report.html')}", file=sys.stderr)
+        print(f"the page: {found.report(out / 'report.html')}", file=sys.stderr)
+
+
+def _check(
+    sets: Mapping[str, Dataset], methods: Sequence[AnyExplainer], metrics: Mapping[str, Mapping[str, Any]]
+) -> None:
+    """Refuse metrics that one of the data sets does not allow, before others have been explained."""
+    from rationales.explainers import Aligner
+    from rationales.run.choosing import marked_kinds, metrics_to_compare
+
+    linking = any(isinstance(each, Aligner) for each in methods)
+    for name, examples in sets.items():
+        try:
+            metrics_to_compare(list(metrics) or None, metrics, linking=linking, marked=marked_kinds(list(examples)))
+        except InputError as error:
+            raise InputError(f"{name}: {error}") from error
+
+
+def _compared_on_each(sets: Mapping[str, Dataset], compared: Callable[..., Comparison], out: Path) -> Grid:
+    """A comparison on each data set, in a directory of its own."""
+    from rationales.comparison import Grid
+    from rationales.comparison.grid import begin_grid
+
+    places = begin_grid(out, list(sets))
+    comparisons: dict[str, Comparison] = {}
+    for name, examples in sets.items():
+        print(f"{name}: data set {len(comparisons) + 1} of {len(sets)}", file=sys.stderr)
+        comparisons[name] = compared(examples, out=places[name])
+    return Grid(comparisons)
 
 
 def _explainers(name: str, options: Mapping[str, str]) -> list[AnyExplainer]:

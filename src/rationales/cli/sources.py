@@ -11,26 +11,31 @@ from rationales.errors import InputError, NoSuchSplit
 
 
 def split_or_whole(opened: Callable[..., Dataset], source: str, split: str | None) -> Dataset:
-    """The split of that name, or all there is of a source that has no splits."""
+    """The split of that name, or all there is of a source that has no splits at all."""
     try:
         return opened(source, split=split)
-    except NoSuchSplit:
+    except NoSuchSplit as error:
+        if error.others:
+            raise
         return opened(source)
 
 
 def names_of(sources: Sequence[str], option: str) -> list[str]:
     """Each as its file or directory; with the directory around it, where that says too little."""
-    own = [
-        _word(Path(source).name.partition(".")[0] if Path(source).is_file() else Path(source).name)
-        for source in sources
-    ]
-    unclear = {name for name in own if own.count(name) > 1 or name in ("train", "dev", "test")}
+    places = [Path(source).resolve() if Path(source).exists() else Path(source) for source in sources]
+    own = [_word(place.name.partition(".")[0] if place.is_file() else place.name) for place in places]
+    alike = [name.casefold() for name in own]  # to some file systems
     names = [
-        _word(f"{Path(source).absolute().parent.name}-{name}") if name in unclear else name
-        for name, source in zip(own, sources, strict=True)
+        _word(f"{place.absolute().parent.name}-{name}")
+        if alike.count(name.casefold()) > 1 or name in ("train", "dev", "test")
+        else name
+        for name, place in zip(own, places, strict=True)
     ]
-    for name in names:
-        if names.count(name) > 1:
+    alike = [name.casefold() for name in names]
+    for name, source in zip(names, sources, strict=True):
+        if not name:
+            raise InputError(f"{source!r} has no name that {option} could be called by")
+        if alike.count(name.casefold()) > 1:
             raise InputError(f"two of {option} would both be called {name!r}; rename a file or its directory")
     return names
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rationales.comparison.comparison import Comparison, reporting
 from rationales.comparison.store import FORMAT, GRID, SETTINGS, is_grid, read_json, slug, write_json
@@ -25,6 +25,7 @@ class Grid(Mapping[str, Comparison]):
             raise InputError(f"a grid shows comparisons on several data sets, got {', '.join(comparisons) or 'none'}")
         if not set.intersection(*(set(found.summary.models) for found in comparisons.values())):
             raise InputError(f"the comparisons on {', '.join(comparisons)} have no model in common")
+        _check_alike(comparisons)
         self._comparisons = {name: found.called(name) for name, found in comparisons.items()}
 
     @classmethod
@@ -40,6 +41,10 @@ class Grid(Mapping[str, Comparison]):
 
     def __len__(self) -> int:
         return len(self._comparisons)
+
+    def results(self) -> dict[str, Any]:
+        """What the `results.json` of each holds, as plain data."""
+        return {name: found.results() for name, found in self.items()}
 
     def to_pandas(self) -> pd.DataFrame:
         """One row for each data set, model, method and metric."""
@@ -64,8 +69,21 @@ class Grid(Mapping[str, Comparison]):
         return f"<comparisons on {', '.join(self)}>"
 
 
+def _check_alike(comparisons: Mapping[str, Comparison]) -> None:
+    """Refuse to put figures into one row that were measured in different ways."""
+    known: dict[str, tuple[str, Mapping[str, object]]] = {}
+    for name, found in comparisons.items():
+        for measure in found.summary.measures:
+            before, options = known.setdefault(measure.name, (name, measure.options))
+            if options != measure.options:
+                raise InputError(
+                    f"{measure.name} was measured with other options on {name} than on {before}: "
+                    f"{dict(measure.options)}, and not {dict(options)}"
+                )
+
+
 def begin_grid(directory: Path, names: list[str]) -> dict[str, Path]:
-    """Where the comparison of each data set goes; those that are there already stay."""
+    """Where the comparison of each data set goes; what is there already stays, and other data sets leave the grid."""
     if (directory / SETTINGS).exists():
         raise InputError(
             f"{directory} holds a comparison on one data set; give another directory (--out) for several, or give its "

@@ -166,7 +166,7 @@ class Summary:
     """A whole comparison in figures. `ranked_by` is the metric that orders `standings`, best first, model by model.
 
     `advice` is one paragraph per model. `command` is what made it, to be run again. `stability` is there if it was
-    asked for. `answers` has no model of which no text's label is known.
+    asked for. `answers` are by model, of those for which the labels of some texts are known and are the model's.
     """
 
     command: str
@@ -193,7 +193,8 @@ class Summary:
 class Case:
     """One text of a comparison: what the model says of it, what is true, and how each method explains that.
 
-    `label` is the true label, where `data` have one; `predicted` is empty where the model gave no number.
+    `label` is the true label, where there is one; `predicted` is empty where the model gave no number. `data` is what
+    the data set is called.
     `explanations` are by method; what people (or whoever planted the evidence) marked or linked is among them as
     "human" and "human_alignment".
     """

@@ -312,6 +312,8 @@ def open_table(path: Path, *, quotes: bool = True) -> Table:
 
 
 _SYNONYMS = ("dev", "val", "valid", "validation")
+SPLITS = ("train", "test", *_SYNONYMS)
+"""What parts of a data set are called; a file in a directory may have any other name."""
 
 
 def choose_split(available: Sequence[str], wanted: str | None, what: str) -> str:
@@ -325,4 +327,4 @@ def choose_split(available: Sequence[str], wanted: str | None, what: str) -> str
     for name in names:
         if name in available:
             return name
-    raise NoSuchSplit(f"{choices}, but not {wanted!r}")
+    raise NoSuchSplit(f"{choices}, but not {wanted!r}", [name for name in available if name in SPLITS])

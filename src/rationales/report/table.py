@@ -74,7 +74,8 @@ def grid_table(found: GridView) -> Table:
 def _short(figure: Figure | None, floor: bool, best: bool) -> str:
     if figure is None:
         return "–  "
-    return f"{'*' if best else ''}{figure.mean:.3f}{'  ' if floor or figure.beats_random else ' ○'}"
+    unrivalled = floor or math.isnan(figure.gain[0])
+    return f"{'*' if best else ''}{figure.mean:.3f}{'  ' if unrivalled or figure.beats_random else ' ○'}"
 
 
 def ranked_table(summary: Summary, model: str) -> Table:

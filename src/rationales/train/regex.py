@@ -56,6 +56,8 @@ STEP = 8
 """Widths of batches whose steps are recorded are multiples of this, so that there are few of them."""
 RECORDED = 4096
 """Tokens up to which a step is recorded: with more, launching takes no longer than computing, and memory counts."""
+WEIGHED_AS = {"parameters": "gradient"}
+"""Terms that have the weight of another."""
 STEEP = 1.0
 """Size of steps from which a perturbation turns without dropout; see `benchmarks/perturbation.py`."""
 TOGETHER = 4096
@@ -223,15 +225,13 @@ class Objective(classifier.Objective):
             summed = cross_entropy(logits[:size], targets, reduction="sum")
             terms["gradient"] = smoothness(summed, first.embeddings, size)
             if config.param_norm:
-                terms["gradient"] = terms["gradient"] + norm_of(
-                    [own for own in self.network.parameters() if own.requires_grad]
-                )
+                terms["parameters"] = norm_of([own for own in self.network.parameters() if own.requires_grad])
         if delta is not None:
             terms["adversarial"] = stability(logits[-size:], logits[:size])
         if wanted is not None:
             both = (attention[:size], attention[size : 2 * size])
             terms["guidance"] = sum(agreement(wanted, some, batch, config.direction) for some in both)  # type: ignore[assignment]
-        weighted = [getattr(config, f"{name}_weight") * term for name, term in terms.items()]
+        weighted = [getattr(config, f"{WEIGHED_AS.get(name, name)}_weight") * term for name, term in terms.items()]
         return torch.stack(weighted).sum(), {name: term.detach() for name, term in terms.items()}
 
     def figures(self) -> Mapping[str, float]:

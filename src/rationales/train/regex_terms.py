@@ -99,7 +99,8 @@ def projected(delta: Tensor, how: Projection, size: Tensor | float, epsilon: flo
     """The perturbation of a wanted size.
 
     "normalize": the largest component of each token's becomes `size`, as programs do it, where ε only keeps the
-    division finite. "ball": no component above ε, as the text of papers has it; with ε = 10⁻⁵ that does nothing.
+    division finite. "ball": no component above ε, as the text of papers has it; with ε = 10⁻⁵ nothing is perturbed,
+    and what the term compares are two passes with other dropout.
     """
     if how == "ball":
         return delta.clamp(-epsilon, epsilon)
