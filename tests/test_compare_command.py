@@ -163,6 +163,15 @@ def test_nothing_is_begun_if_one_of_the_data_sets_cannot_be_opened(call, tmp_pat
     assert not (tmp_path / "comparison").exists()
 
 
+def test_nothing_is_begun_if_a_metric_does_not_fit_one_of_them(call, tmp_path):
+    rows = [{"text": "good soup", "label": 1, "rationale": [[0, 4]]}, {"text": "bad soup", "label": 0}]
+    (tmp_path / "marked.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    code, _, err = call("--data", "marked.jsonl", "--metric", "auroc")
+    assert code == 2
+    assert "error: reviews: auroc needs texts in which people marked" in " ".join(err.split())
+    assert not (tmp_path / "comparison").exists()
+
+
 def test_the_same_data_twice_is_refused(call):
     code, _, err = call("--data", "reviews.csv")
     assert code == 2

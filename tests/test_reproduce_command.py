@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 import warnings
 from pathlib import Path
@@ -368,13 +369,21 @@ def test_overlap_of_tokens() -> None:
 
 def test_attacks_stand_beside_the_papers_where_the_data_are_its_own() -> None:
     shares = {"accuracy": 0.9, "accuracy_under_attack": 0.8, "success_rate": 0.1, "words_changed": 0.2, "queries": 30.0}
-    found = [{"name": "REGEX", "data": data, **shares} for data in ("sst2", "imdb", "imdb")]
+    flipped = {"sst2": math.nan, "imdb": 0.3}  # of nothing, and of something
+    found = [
+        {"name": "REGEX", "data": data, **shares, "words_changed_flipped": flipped[data]}
+        for data in ("sst2", "imdb", "imdb")
+    ]
     rows = {(row.data, row.metric): row for row in regex_table6.attack_rows(found)}
     assert rows["imdb", "success rate"].mean == pytest.approx(10)
     assert rows["imdb", "success rate"].paper == 3.23
     assert rows["imdb", "queries"].mean == 30
     assert rows["imdb", "queries"].n == 2
     assert rows["sst2", "queries"].paper is None
+    assert rows["imdb", "words changed where it flipped"].mean == pytest.approx(30)
+    assert rows["imdb", "words changed where it flipped"].paper == 39.06
+    assert rows["imdb", "words changed"].paper is None
+    assert ("sst2", "words changed where it flipped") not in rows
 
 
 @pytest.mark.parametrize(

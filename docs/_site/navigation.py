@@ -42,8 +42,8 @@ PAGES: dict[str, list[tuple[str, list[str]]]] = {
             "",
             [
                 "comprehensiveness", "sufficiency", "normalised_comprehensiveness", "normalised_sufficiency",
-                "log_odds", "decision_flip", "auroc", "auprc", "average_precision", "token_precision", "token_recall",
-                "token_f1", "iou_f1", "aorc", "fidelity", "compactness", "contiguity", "alignment_f1",
+                "saturation", "log_odds", "decision_flip", "auroc", "auprc", "average_precision", "token_precision",
+                "token_recall", "token_f1", "iou_f1", "aorc", "fidelity", "compactness", "contiguity", "alignment_f1",
                 "largest_alignment_f1", "alignment_included", "alignment_recall", "jaccard", "rank_correlation",
             ],
         )

@@ -21,6 +21,7 @@ from rationales.metrics import (
     normalised_comprehensiveness,
     normalised_sufficiency,
     perturbation_curve,
+    saturation,
     sufficiency,
 )
 from rationales.metrics.faithfulness import BINS
@@ -34,6 +35,7 @@ METRICS = (
     comprehensiveness,
     normalised_sufficiency,
     normalised_comprehensiveness,
+    saturation,
     log_odds,
     decision_flip,
 )

@@ -20,6 +20,7 @@ from rationales.metrics import (
     normalised_comprehensiveness,
     normalised_sufficiency,
     perturbation_curve,
+    saturation,
     sufficiency,
 )
 from rationales.models import TransformersClassifier
@@ -28,7 +29,8 @@ from tiny import PIECES, SIZE, STACK, network, tokenizer
 CLS, SEP, MASK, PAD = 2, 3, 4, 0
 WORDS = [piece for piece in PIECES if not piece.startswith("##")] + ["unfriendly", "delicious", "untasteful"]
 NORMALISED = (normalised_sufficiency, normalised_comprehensiveness)
-METRICS = (sufficiency, comprehensiveness, *NORMALISED, log_odds, decision_flip)
+BINNED = (sufficiency, comprehensiveness, *NORMALISED, log_odds)
+METRICS = (*BINNED, saturation, decision_flip)
 
 
 @cache
@@ -144,6 +146,7 @@ class Slow:
             "comprehensiveness": self.average([p - q for q in without]),
             "normalised_sufficiency": self.average(clipped[0]),
             "normalised_comprehensiveness": self.average(clipped[1]),
+            "saturation": float(empty >= p),
             "log_odds": sum(math.log(q / p) for q in without) / len(without),
         }
         if self.case.scores is not None:
@@ -193,6 +196,7 @@ def test_500_random_cases_equal_the_definitions(seed):
     chosen = {sufficiency: averaged, comprehensiveness: averaged, log_odds: binned} | dict.fromkeys(
         NORMALISED, normalised
     )
+    chosen[saturation] = {"erasure": options.erasure, "baseline_specials": options.baseline_specials}
     for measure, own in chosen.items():
         expected = [one[measure.name] for one in slow]
         np.testing.assert_allclose(measure(model, given, **own), expected, rtol=1e-9, atol=1e-9, err_msg=measure.name)
@@ -355,13 +359,13 @@ def test_a_flip_is_a_change_of_logits_even_where_probabilities_are_all_one(monke
 @pytest.mark.parametrize(
     ("measure", "options", "message"),
     [
-        *[(one, {"bins": ()}, r"bins must be shares above 0 and up to 1, got \(\)") for one in METRICS[:5]],
+        *[(one, {"bins": ()}, r"bins must be shares above 0 and up to 1, got \(\)") for one in BINNED],
         (sufficiency, {"bins": (0.0,)}, r"bins must .* got \(0.0,\)"),
         (log_odds, {"bins": (0.5, 20)}, r"bins must .* got \(0.5, 20\)"),
-        *[(one, {"aopc": "n"}, "aopc must be mean or n\\+1, got 'n'") for one in METRICS[:4]],
+        *[(one, {"aopc": "n"}, "aopc must be mean or n\\+1, got 'n'") for one in BINNED[:4]],
         *[
             (one, {"baseline_specials": "no"}, "baseline_specials must be keep or erase, got 'no'")
-            for one in NORMALISED
+            for one in (*NORMALISED, saturation)
         ],
         *[(one, {"eps": -1e-4}, "eps must be from 0 .* got -0.0001") for one in NORMALISED],
         *[(one, {"erasure": "blank"}, "erasure must be delete, mask, pad or zero, got 'blank'") for one in METRICS],

@@ -110,6 +110,17 @@ def test_without_labels_nothing_is_said_of_answers():
     assert "macro-F1 – – 0.500 0.625" in lines
 
 
+def test_without_a_floor_nothing_is_said_of_it():
+    alone = [found(data, 0.5) for data in ("one", "two")]
+    for place, each in enumerate(alone):
+        standings = tuple(
+            replace(item, figures={name: replace(own, gain=(NAN, NAN)) for name, own in item.figures.items()})
+            for item in each.standings
+        )
+        alone[place] = replace(each, standings=standings)
+    assert "lime 0.400 0.400 0.400 0.400" in in_terminal(*alone)
+
+
 def test_a_method_that_was_only_tried_on_one_of_them_leaves_a_gap():
     other = found("two", 0.6)
     other = replace(other, standings=tuple(item for item in other.standings if item.method != "lime"))
@@ -142,7 +153,8 @@ def test_the_page_begins_with_all_data_sets_and_names_them_from_there_on(tmp_pat
     assert rows[1] == "plain faithful plain faithful"
     assert rows[2].startswith("macro-F1 of the model’s answers 0.500 75.0 % right 0.625 80.0 % right")
     assert rows[3] == "comprehensiveness ↑ higher is better"
-    assert rows[4] == "gradient" + " 0.500 ▲better than random" * 2 + " 0.600 ▲better than random" * 2
+    means = ("0.500", "0.500", "0.600", "0.600")
+    assert rows[4] == "gradient" + "".join(f" {mean} ▲the best here better than random" for mean in means)
     assert rows[5].startswith("lime 0.400 ▼worse than random")
 
 

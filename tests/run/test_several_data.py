@@ -76,6 +76,12 @@ def test_one_comparison_is_no_grid_and_neither_are_those_of_different_models(mod
         Grid({"here": compared(model, HERE), "there": other})
 
 
+def test_figures_that_were_measured_otherwise_do_not_stand_in_one_row(model):
+    options = {"comprehensiveness": {"erasure": "pad"}}
+    with pytest.raises(InputError, match="comprehensiveness was measured with other options on there than on here"):
+        Grid({"here": compared(model, HERE), "there": compared(model, THERE, options=options)})
+
+
 def test_directories_without_a_grid_and_damaged_ones(model, tmp_path):
     with pytest.raises(InputError, match="no comparisons on several data sets"):
         Grid.load(tmp_path)

@@ -19,7 +19,6 @@ from test_classifier import BAD, GOOD, toy
 from transformers import BertConfig, BertModel
 
 from rationales.cli import main
-from rationales.cli.sources import names_of
 from rationales.data import Example, load
 from rationales.errors import DataError, InputError
 from rationales.explainers import LeaveOneOut, Random
@@ -471,17 +470,6 @@ def test_several_sets_are_measured_on(call: Any, data: str, model: str, encoder:
             train(
                 Config(tmp_path / "more"), load(data, split="train"), load(data, split="dev"), {name: []}, model=model
             )
-
-
-def test_sets_to_measure_on_are_called_after_their_files(tmp_path: Path) -> None:
-    names = ("films/test.csv", "meals/test.csv", "my films.jsonl.gz", "meals/dev.csv")
-    files = [str(tmp_path / name) for name in names]
-    for file in files:
-        Path(file).parent.mkdir(exist_ok=True)
-        Path(file).touch()
-    assert names_of([*files, "org/v1.5"], "--test") == ["films-test", "meals-test", "my-films", "meals-dev", "v1-5"]
-    with pytest.raises(InputError, match="would both be called 'films-test'"):
-        names_of([files[0], files[0]], "--test")
 
 
 def test_a_test_split_without_labels_is_left_out(

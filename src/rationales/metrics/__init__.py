@@ -15,6 +15,7 @@ from rationales.metrics.faithfulness import (
     log_odds,
     normalised_comprehensiveness,
     normalised_sufficiency,
+    saturation,
     sufficiency,
 )
 from rationales.metrics.plausibility import (
@@ -52,6 +53,7 @@ __all__ = [
     "normalised_sufficiency",
     "perturbation_curve",
     "rank_correlation",
+    "saturation",
     "sufficiency",
     "token_f1",
     "token_precision",

@@ -130,6 +130,29 @@ def normalised_comprehensiveness(
     return _averaged(values, _only_probabilities(model, found), explanations, aopc)
 
 
+@metric("saturation", best="low", bodies=(Scores, Selection), needs=("model",))
+def saturation(
+    model: object,
+    explanations: Sequence[Explanation],
+    gold: Golds | None = None,
+    *,
+    erasure: ErasureOption = "pad",
+    baseline_specials: SpecialsOption = "keep",
+) -> FloatArray:
+    """Whether the empty text is at least as sure as the whole one, so that normalised metrics say little: 1 or 0.
+
+    [p(y|∅) ≥ p(y|x)]: of the model and the text, the same for all methods that explain the same class (Carton et al.,
+    2020, on the normalisation).
+    """
+    _check_choice("baseline_specials", baseline_specials, "keep", "erase")
+
+    def drops(given: OnTokens) -> BoolArray:
+        return _everything(given, baseline_specials)
+
+    found = _only_probabilities(model, outcomes(model, explanations, drops, erasure))
+    return np.where(found.defined, found.erased[:, 0] >= found.whole, np.nan)
+
+
 @metric("log_odds", best="low", bodies=(Scores, Selection), needs=("model",))
 def log_odds(
     model: object,
@@ -190,10 +213,13 @@ def _all_but(bins: Sequence[float], absolute: bool, empty: str | None = None) ->
 
 
 def _with_empty(given: OnTokens, drop: BoolArray, empty: str | None) -> BoolArray:
-    if empty is None:
-        return drop
-    everything = given.keep if empty == "erase" else given.content
-    return np.concatenate([drop, everything[:, None]], axis=1)
+    return drop if empty is None else np.concatenate([drop, _everything(given, empty)], axis=1)
+
+
+def _everything(given: OnTokens, specials: str) -> BoolArray:
+    """All tokens, [N, 1, T], with the special ones or without."""
+    whole: BoolArray = given.keep if specials == "erase" else given.content
+    return whole[:, None]
 
 
 def _shares(explanations: Sequence[Explanation], bins: Sequence[float]) -> Sequence[float]:

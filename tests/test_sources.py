@@ -1,0 +1,56 @@
+"""Several data sets in one command: what they are called, and which part of each is meant."""
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from rationales.cli.sources import names_of, split_or_whole
+from rationales.data import load
+from rationales.errors import InputError, NoSuchSplit
+
+
+def written(directory: Path, *names: str) -> list[str]:
+    for name in names:
+        (directory / name).parent.mkdir(parents=True, exist_ok=True)
+        (directory / name).write_text(f"text,label\nsoup of {name},1\n")
+    return [str(directory / name) for name in names]
+
+
+def test_they_are_called_after_their_files(tmp_path):
+    files = written(tmp_path, "films/test.csv", "meals/test.csv", "my films.jsonl.gz", "meals/dev.csv")
+    assert names_of([*files, "org/v1.5"], "--test") == ["films-test", "meals-test", "my-films", "meals-dev", "v1-5"]
+    with pytest.raises(InputError, match="two of --test would both be called 'films-test'"):
+        names_of([files[0], files[0]], "--test")
+
+
+def test_a_directory_that_is_given_by_a_dot_has_its_own_name(tmp_path, monkeypatch):
+    (file,) = written(tmp_path, "films/train.csv")
+    monkeypatch.chdir(tmp_path / "films")
+    assert names_of([".", "sst2"], "--data") == ["films", "sst2"]
+    assert names_of(["../films", file], "--data") == ["films", "films-train"]
+    with pytest.raises(InputError, match="'/' has no name"):
+        names_of(["/", "sst2"], "--data")
+
+
+def test_names_that_differ_in_capitals_alone_are_told_apart(tmp_path):
+    files = written(tmp_path, "one/Reviews.csv", "two/reviews.csv")
+    assert names_of(files, "--data") == ["one-Reviews", "two-reviews"]
+
+
+def test_a_split_is_taken_where_there_are_splits_and_the_whole_where_there_are_none(tmp_path):
+    file, *_ = written(tmp_path, "letters.csv", "films/train.csv", "films/test.csv", "alone/reviews.csv")
+    opened = partial(load, data_dir=None)
+    for source, text in (
+        (file, "soup of letters.csv"),
+        (str(tmp_path / "films"), "soup of films/test.csv"),
+        (str(tmp_path / "alone"), "soup of alone/reviews.csv"),
+    ):
+        assert [example.texts for example in split_or_whole(opened, source, "test")] == [(text,)]
+
+
+def test_another_split_is_never_taken_in_its_place(tmp_path):
+    written(tmp_path, "films/train.csv")
+    for source, split in ((tmp_path / "films", "test"), ("planted-reviews", "tset")):
+        with pytest.raises(NoSuchSplit, match=f"but not '{split}'"):
+            split_or_whole(load, str(source), split)
