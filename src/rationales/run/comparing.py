@@ -11,6 +11,7 @@ import shutil
 import tempfile
 import warnings
 import weakref
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
@@ -18,7 +19,6 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from sklearn.metrics import accuracy_score, f1_score
 
 from rationales import results
 from rationales.comparison import Answers, Comparison, Curves, Measure, Stability, Summary
@@ -286,10 +286,12 @@ def _stability(store: Store, worker: Worker, titles: Sequence[str], share: float
 def _answers(known: Sequence[str | None], predicted: Sequence[str]) -> Answers:
     """How often a model is right; no answer is a wrong one."""
     pairs = [(label, said) for label, said in zip(known, predicted, strict=True) if label is not None]
-    labels, said = zip(*pairs, strict=True)
-    classes = sorted({*labels, *said} - {""})
-    f1 = f1_score(labels, said, labels=classes, average="macro", zero_division=0)
-    return Answers(len(pairs), float(accuracy_score(labels, said)), float(f1))
+    of_class, hits = (
+        Counter(name for pair in pairs for name in pair),
+        Counter(one for one, other in pairs if one == other),
+    )
+    scores = [2 * hits[name] / number for name, number in of_class.items() if name]
+    return Answers(len(pairs), hits.total() / len(pairs), sum(scores) / len(scores))
 
 
 def _silence(predicted: Sequence[str]) -> str:
