@@ -28,7 +28,7 @@ def train_all(folder: Path, encoder: str) -> None:
     """A model of each kind."""
     data = toy(32), toy(14, seed=1)  # a short last batch would be filled up
     classifier.train(classifier.Config(folder / "classifier", encoder=encoder, **OPTIONS), *data)
-    regex.train(regex.Config(folder / "regex", encoder=encoder, **OPTIONS), *data)
+    regex.train(regex.Config(folder / "regex", encoder=encoder, ascent_rate=1000.0, **OPTIONS), *data)
     train_rationalizer("rnp", rnp.Config(folder / "rnp", **OPTIONS, **PLAYERS), *data)
 
 

@@ -286,10 +286,8 @@ def _stability(store: Store, worker: Worker, titles: Sequence[str], share: float
 def _answers(known: Sequence[str | None], predicted: Sequence[str]) -> Answers:
     """How often a model is right; no answer is a wrong one."""
     pairs = [(label, said) for label, said in zip(known, predicted, strict=True) if label is not None]
-    of_class, hits = (
-        Counter(name for pair in pairs for name in pair),
-        Counter(one for one, other in pairs if one == other),
-    )
+    of_class = Counter(name for pair in pairs for name in pair)
+    hits = Counter(label for label, said in pairs if label == said)
     scores = [2 * hits[name] / number for name, number in of_class.items() if name]
     return Answers(len(pairs), hits.total() / len(pairs), sum(scores) / len(scores))
 
