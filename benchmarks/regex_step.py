@@ -41,7 +41,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "whole, 8 points in every 4th batch": {**EIGHT, "guide_every": 4},
     "whole, 8 points, not recorded": {**EIGHT, "replay": False},
     "gradient term alone": {**WITHOUT, "gradient_weight": 0.01},
-    "adversarial term alone": {**WITHOUT, "adversarial_weight": 0.5},
+    "adversarial term alone": {**WITHOUT, "adversarial_weight": 4.0},
     "guidance alone, 8 points": {**WITHOUT, **EIGHT, "guidance_weight": 0.01},
 }
 

@@ -81,6 +81,12 @@ def test_another_model_other_options_or_other_texts_are_attacked_anew(tmp_path):
         assert found == attack(model, examples, search)
 
 
+def test_models_that_are_sure_are_told_apart(tmp_path):
+    sure, as_sure = ByWords({"fine": 15.0}), ByWords({"It's": 20.0, "It": -20.0})
+    assert attack(sure, many(1), out=tmp_path / "out").figures[0].flipped == 0
+    assert attack(as_sure, many(1), out=tmp_path / "out").figures[0].flipped == 1
+
+
 def test_other_directories_are_left_alone(tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(InputError, match="holds no attack to go on with"):

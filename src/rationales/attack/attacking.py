@@ -36,11 +36,11 @@ from rationales.run.labels import true_label
 from rationales.run.progress import progress_bar
 
 SETTINGS = "attack.json"
-FORMAT = 1
+FORMAT = 2
 SIZE = 64
 """Texts in a part: few enough that little is lost by a kill, and enough to fill batches."""
 SAME = 1e-3
-"""A model that finds the true labels as likely as before to within this is the same model."""
+"""A model whose log-odds of the true labels are as before to within this is the same model."""
 
 Data: TypeAlias = str | Path | Iterable[Text]
 DEFAULT = Search()
@@ -201,16 +201,18 @@ class _Part:
             content = read_json(path)
             if isinstance(content, dict) and content.get("key") == key:
                 kept = [read_outcome(row) for row in content["outcomes"]]
-                if self._same_model(kept):
+                if self._same_model(content["odds"]):
                     advance(len(kept))
                     return kept
         made = searched(self.model, self.examples, self.targets, self.before, self.sources, self.search, done=advance)
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_json(path, {"key": key, "outcomes": [asdict(each) for each in made]})
+        odds = [answer.odds for answer in self.before]
+        write_json(path, {"key": key, "odds": odds, "outcomes": [asdict(each) for each in made]})
         return made
 
-    def _same_model(self, kept: Sequence[Outcome]) -> bool:
+    def _same_model(self, before: Sequence[float | None]) -> bool:
+        """Whether the model answers as it did; probabilities near 0 and 1 do not tell. None: it gave no number."""
         return all(
-            math.isclose(each.probability, answer.probability, rel_tol=0, abs_tol=SAME)
-            for each, answer in zip(kept, self.before, strict=True)
+            math.isclose(math.inf if was is None else was, answer.odds, rel_tol=0, abs_tol=SAME)
+            for was, answer in zip(before, self.before, strict=True)
         )

@@ -7,17 +7,21 @@ finer    the gradient's weight, with what `more` had found
 lighter  lighter ones, with what `finer` had found
 amazon   whether that trains where most texts have the same label: reviews of musical instruments
 
-All but the last are of SST-2. Where a setting does not say otherwise, the adversarial term weighs 2.
+All but the last are of SST-2. Where a setting does not say otherwise it is as published, with two points, and in
+`points` the adversarial term weighs 2.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from rationales.reproduce.regex_table1 import figures_of, rows
 from rationales.reproduce.regex_training import (
     BASELINE,
     DATA,
+    PUBLISHED,
+    REGEX,
     Job,
     Kinds,
     jobs,
@@ -27,38 +31,39 @@ from rationales.reproduce.regex_training import (
 from rationales.reproduce.tables import Found, Options, Table, tables
 
 NAME = "regex-settings"
+
+
+def _changed(**settings: Any) -> Mapping[str, Any]:
+    """The published setting, but for these."""
+    return {**PUBLISHED, **settings}
+
+
 LIGHTER: Kinds = {
-    f"adversarial 4, a quarter as large on words{and_}": {
-        "adversarial_weight": 4.0,
-        "site": "word",
-        "size": 0.25,
-        "gradient_weight": weight,
-    }
+    f"adversarial 4, a quarter as large on words{and_}": {**REGEX, "gradient_weight": weight}
     for and_, weight in (("", 0.01), (", gradient 0.03", 0.03))
 }
 SETTINGS: dict[str, Kinds] = {
     "points": {
         "baseline": BASELINE,
-        **{f"{steps} points": {"adversarial_weight": 2.0, "guide_steps": steps} for steps in (1, 2, 4, 8, 50)},
-        "8 points, every 4th batch": {"adversarial_weight": 2.0, "guide_steps": 8, "guide_every": 4},
+        **{f"{steps} points": _changed(adversarial_weight=2.0, guide_steps=steps) for steps in (1, 2, 4, 8, 50)},
+        "8 points, every 4th batch": _changed(adversarial_weight=2.0, guide_steps=8, guide_every=4),
     },
     "weights": {
-        "adversarial 0.5, as published": {"adversarial_weight": 0.5, "guide_steps": 2},
-        "adversarial 4": {"adversarial_weight": 4.0, "guide_steps": 2},
-        "adversarial 2, words": {"adversarial_weight": 2.0, "guide_steps": 2, "site": "word"},
+        "adversarial 0.5, as published": PUBLISHED,
+        "adversarial 4": _changed(adversarial_weight=4.0),
+        "adversarial 2, words": _changed(adversarial_weight=2.0, site="word"),
     },
     "more": {
-        "adversarial 8": {"adversarial_weight": 8.0},
-        "adversarial 4, half as large on words": {"adversarial_weight": 4.0, "site": "word", "size": 0.5},
-        "adversarial 4, gradient 0.1": {"adversarial_weight": 4.0, "gradient_weight": 0.1},
+        "adversarial 8": _changed(adversarial_weight=8.0),
+        "adversarial 4, half as large on words": _changed(adversarial_weight=4.0, site="word", size=0.5),
+        "adversarial 4, gradient 0.1": _changed(adversarial_weight=4.0, gradient_weight=0.1),
     },
     "finer": {
-        "adversarial 4, gradient 0.3": {"adversarial_weight": 4.0, "gradient_weight": 0.3},
-        "adversarial 4, gradient 1": {"adversarial_weight": 4.0, "gradient_weight": 1.0},
+        "adversarial 4, gradient 0.3": _changed(adversarial_weight=4.0, gradient_weight=0.3),
+        "adversarial 4, gradient 1": _changed(adversarial_weight=4.0, gradient_weight=1.0),
         **{
             f"adversarial 4, {part} as large on words, gradient {weight}": {
-                "adversarial_weight": 4.0,
-                "site": "word",
+                **REGEX,
                 "size": size,
                 "gradient_weight": weight,
             }
@@ -68,8 +73,8 @@ SETTINGS: dict[str, Kinds] = {
     "lighter": LIGHTER,
     "amazon": {
         "baseline": BASELINE,
-        "as published": {},
-        "adversarial 4": {"adversarial_weight": 4.0},
+        "as published": PUBLISHED,
+        "adversarial 4": _changed(adversarial_weight=4.0),
         **LIGHTER,
     },
 }

@@ -1,8 +1,9 @@
 """What tables about REGEX have in common: classifiers trained with and without it, on one data set and several seeds.
 
 What differs from the paper: the encoder is what is given (BERT-base there); Yelp and Amazon are smaller sets, Prime
-Pantry is missing; few texts of each test set are explained; a training has fewer epochs, and on an
-accelerator matrices are multiplied in TF32.
+Pantry is missing; few texts of each test set are explained; a training has fewer epochs at five times the learning rate
+of the encoder, in batches of 32, and guidance by two points of integrated gradients; on an accelerator matrices are
+multiplied in TF32.
 """
 
 from __future__ import annotations
@@ -34,15 +35,15 @@ DATA = "sst2"
 """What most tables are of."""
 
 Kinds: TypeAlias = Mapping[str, Mapping[str, Any]]
-BASELINE = {"gradient_weight": 0.0, "adversarial_weight": 0.0, "guidance_weight": 0.0}
-REGEX = {"adversarial_weight": 4.0, "site": "word", "size": 0.25, "gradient_weight": 0.1}
-"""Chosen on dev data, see `regex_settings.py`; published are weights of 0.5 and 0.01."""
+PUBLISHED = {"gradient_weight": 0.01, "adversarial_weight": 0.5, "site": "output", "size": 1.0}
+"""The weights of the paper; and what is perturbed as in programs that it builds on, in units of its magnitude."""
+BASELINE = {**PUBLISHED, "gradient_weight": 0.0, "adversarial_weight": 0.0, "guidance_weight": 0.0}
+REGEX = {"gradient_weight": 0.1, "adversarial_weight": 4.0, "site": "word", "size": 0.25}
+"""Chosen on dev data, see `regex_settings.py`."""
 REGEX_LIGHTER = {**REGEX, "gradient_weight": 0.01}
-"""With the published weight of the gradient."""
+"""With the published weight of the gradient: what `rationales train regex` does by default."""
 REGEX_STRONGER = {**REGEX, "size": 0.5}
 """Words perturbed twice as far: on dev data more comprehensiveness, of all attributions, for less sufficiency."""
-REGEX_UNBALANCED: Mapping[str, Any] = {}
-"""As published, for data where most texts have the same label: there, heavier terms cost macro-F1 on dev data."""
 
 
 class Job(Training[regex.Config]):
@@ -63,8 +64,11 @@ Measure: TypeAlias = Callable[[Job], Found]
 
 
 def kinds_of(train: str) -> Kinds:
-    """With and without REGEX, set as it was chosen for data like these."""
-    return {"baseline": BASELINE, "REGEX": REGEX_UNBALANCED if train in AMAZON else REGEX}
+    """With and without REGEX, set as it was chosen on dev data like these.
+
+    Where most texts have the same label, terms heavier than the published ones cost macro-F1.
+    """
+    return {"baseline": BASELINE, "REGEX": PUBLISHED if train in AMAZON else REGEX}
 
 
 def splits(name: str, data_dir: str) -> tuple[Dataset, Dataset, Dataset]:
@@ -100,6 +104,8 @@ def jobs(kinds: Kinds, train: str, options: Options) -> list[Job]:
                 encoder=options.encoder,
                 epochs=EPOCHS[train],
                 learning_rate=5e-5,
+                head_learning_rate=1e-4,
+                metric="macro_f1",
                 max_length=LENGTH,
                 seed=seed,
                 overwrite=options.overwrite,
