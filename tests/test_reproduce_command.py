@@ -326,6 +326,7 @@ def test_a_setting_of_its_own_stands_in_the_same_table(call, small, monkeypatch,
     assert status == 0, err
     rows = json.loads(Path(out.strip()).with_suffix(".json").read_text())["rows"]
     assert {(row["method"], row["train"], row["data"]) for row in rows} == {(f"REGEX, {setting}", "sst2", "sst2")}
+    assert [0 <= row["mean"] <= 1 for row in rows if row["metric"] == "saturation"] == [True]
     (made,) = (Path(small[5]) / "models").glob(f"*/REGEX,-{setting}-1/rationales.json")
     assert json.loads(made.read_text())["run"]["config"][option] == value != regex_training.REGEX[option]
 
@@ -412,6 +413,43 @@ def test_figures_of_the_paper_are_read() -> None:
     )
     assert {len(figures) for figures in known.values()} == {13}
     assert len(known) == 13 * 2
+
+
+def found_of(name: str, seed: int, value: float, train: str = "sst2", **more: float) -> dict[str, object]:
+    """What `regex-table1` finds in a training whose figures are all the same."""
+    figures = {each: {"sufficiency": value, "comprehensiveness": value} for each in regex_table1.ATTRIBUTIONS}
+    return {"name": name, "train": train, "data": train, "seed": seed, "macro_f1": value, **figures, **more}
+
+
+def test_gains_are_differences_between_trainings_with_the_same_seed() -> None:
+    found = [
+        *(found_of("baseline", seed, value) for seed, value in ((1, 0.3), (2, 0.5), (3, 0.9))),
+        *(found_of("REGEX", seed, value) for seed, value in ((1, 0.35), (2, 0.57))),
+        found_of("REGEX, lighter", 7, 0.5),
+    ]
+    gains = regex_table1.gains(found)
+    assert {row.method for row in gains} == {"REGEX − baseline"}
+    assert {(row.metric, row.explainer) for row in gains} == {
+        ("macro F1", None),
+        *((metric, name) for metric in regex_table1.METRICS for name in regex_table1.ATTRIBUTIONS),
+    }
+    for row in gains:
+        assert (row.mean, row.n, row.std) == (pytest.approx(0.06), 2, pytest.approx(0.02 / math.sqrt(2)))
+        assert row.margin == pytest.approx(12.706 * 0.01, rel=1e-3)  # Student's t with one degree of freedom
+    by_place = {(row.metric, row.explainer): row for row in gains}
+    assert by_place["comprehensiveness", "attention"].note == "wanted: +0.08 at least; missed"
+    assert by_place["comprehensiveness", "deeplift"].note == "wanted: +0.04 at least"
+    assert by_place["comprehensiveness", "deeplift"].paper == pytest.approx(1.2 * (0.52 - 0.25))
+    assert by_place["comprehensiveness", "random"].note is None
+
+
+def test_saturation_is_shown_where_it_was_measured() -> None:
+    runs = [found_of("baseline", 1, 0.3, saturation=0.1), found_of("REGEX", 1, 0.4, saturation=0.25)]
+    (gain,) = (row for row in regex_table1.gains(runs) if row.metric == "saturation")
+    assert gain.mean == pytest.approx(0.15)
+    shares = {row.method: row.mean for row in regex_table1.rows(runs) if row.metric == "saturation"}
+    assert shares == {"baseline": 0.1, "REGEX": 0.25}
+    assert all(row.metric != "saturation" for row in regex_table1.rows([*runs, found_of("REGEX", 2, 0.4)][1:]))
 
 
 def test_every_training_of_the_ablation_is_published() -> None:

@@ -26,7 +26,10 @@ PACKAGES = ("rationales", "torch", "transformers", "captum", "numpy")
 
 @dataclass(frozen=True)
 class Row:
-    """One figure. `paper` is the published value where there is one; None where a field does not apply."""
+    """One figure; None where a field does not apply.
+
+    `margin` is half of the 95 % interval of a mean over runs, `paper` the published value where there is one.
+    """
 
     metric: str
     mean: float
@@ -37,6 +40,7 @@ class Row:
     model: str | None = None
     std: float | None = None
     n: int | None = None
+    margin: float | None = None
     paper: float | None = None
     note: str | None = None
 
@@ -80,11 +84,11 @@ def write(
 def markdown(content: dict[str, Any]) -> str:
     """The table for people: what made it, part by part where it has parts, and only the columns that say something."""
     rows = content["rows"]
-    columns = [name for name in Row.__dataclass_fields__ if any(row[name] is not None for row in rows)]
+    columns = [name for name in Row.__dataclass_fields__ if any(row.get(name) is not None for row in rows)]
     order: list[str] = [name for name in ("method", "explainer", "data", "train", "model", "metric") if name in columns]
     order += [name for name in columns if name not in order]
     lines = ["| " + " | ".join(order) + " |", "|" + "---|" * len(order)]
-    lines += ["| " + " | ".join(_cell(row[name]) for name in order) + " |" for row in rows]
+    lines += ["| " + " | ".join(_cell(row.get(name)) for name in order) + " |" for row in rows]
     parts = list(content.get("parts", {}).values()) or [content]
     commands = "".join(f"- `{made['command']}`, commit {made['commit']}\n" for made in parts)
     facts = [", ".join(f"{name} {value}" for name, value in made[key].items()) for key in FACTS for made in parts]

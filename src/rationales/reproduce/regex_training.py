@@ -8,12 +8,14 @@ multiplied in TF32.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
+from scipy.stats import t
 
 from rationales.data import Dataset, Example, load
 from rationales.models import TransformersClassifier
@@ -133,10 +135,12 @@ def _quickly(measure: Measure, job: Job) -> Found:
         return measure(job)
 
 
-def row(metric: str, values: list[float], **known: Any) -> Row:
-    """Mean and standard deviation over seeds."""
-    spread = float(np.std(values, ddof=1)) if len(values) > 1 else None
-    return Row(metric, float(np.mean(values)), std=spread, n=len(values), **known)
+def row(metric: str, values: Sequence[float], *, apart: bool = True, **known: Any) -> Row:
+    """Mean and standard deviation over seeds; and the margin of the mean (Student's t), if the values stand `apart`."""
+    count = len(values)
+    spread = float(np.std(values, ddof=1)) if count > 1 else None
+    margin = None if spread is None or not apart else float(t.ppf(0.975, count - 1)) * spread / math.sqrt(count)
+    return Row(metric, float(np.mean(values)), std=spread, n=count, margin=margin, **known)
 
 
 def table_of_one_measure(
