@@ -19,7 +19,10 @@ from playwright.sync_api import sync_playwright
 from rationales import Explanations
 
 PICTURES = Path(__file__).parent / "pictures"
-MODELS = {"rationales train classifier": "plain.jsonl", "rationales train regex": "faithful.jsonl"}
+MODELS = {
+    "rationales train classifier": "plain.jsonl",
+    "rationales train regex --gradient-weight 0.1": "faithful.jsonl",
+}
 STYLE = """body { margin: 0; font-family: system-ui, sans-serif } main { display: flex; gap: 1rem; padding: .5rem }
 main > div { flex: 1 } h2 { font: 1rem monospace; margin: .5rem 1rem }
 @media (prefers-color-scheme: dark) { body { background: #16181d; color: #e8e8e8 } }"""

@@ -16,12 +16,13 @@ from typing import Any, get_args, get_origin
 from rationales.explainers import aligners, explainers
 from rationales.metrics import metrics
 from rationales.registry import Option, options_of, summary
+from rationales.reproduce.regex_table1 import F1, GAIN, METRICS
 from rationales.train.rationalizers import GameConfig, rationalizers
 
 DOCS = Path(__file__).parent
 KINDS = (
     "options|facts|measured|planted|scaling|speed|at once|step|rationalizers|variants|game options|"
-    "links|plausible links|guided links|planted links|regex settings|regex domains|regex terms|regex others"
+    "links|plausible links|guided links|planted links|regex settings|regex domains|regex gains|regex terms|regex others"
 )
 BLOCK = re.compile(rf"(<!-- ({KINDS}) -->\n).*?(<!-- end -->)", re.DOTALL)
 FIGURES = ("auroc", "comprehensiveness", "sufficiency", "seconds_per_1000_tokens")
@@ -300,29 +301,52 @@ def faithful(_page: str) -> str:
     return _faithful("regex-table1.json")
 
 
+def gains(_page: str) -> str:
+    """By how much trainings for faithful attributions are above plain ones, and what was wanted and missed."""
+
+    def drawn(rows: list[dict[str, Any]]) -> str:
+        own = [row for row in rows if row["method"].endswith(GAIN)]
+        names = list(dict.fromkeys(row["explainer"] for row in own if row["explainer"]))
+        found = {(row["train"], row["data"], row["method"], row["explainer"], row["metric"]): row for row in own}
+        lines = []
+        for model in dict.fromkeys(key[:3] for key in found):
+            train, data, method = model
+            score = _gain(found[*model, None, F1], 1, 100)
+            cells = [" / ".join(_gain(found[*model, name, metric]) for metric in METRICS) for name in names]
+            lines.append([f"{train} → {data}", method.removesuffix(GAIN), score, *cells])
+        return table(["data", "training", "macro F1", *(f"[`{name}`](methods/{name}.md)" for name in names)], lines)
+
+    return _each("regex-table1.json", drawn)
+
+
 def terms(_page: str) -> str:
     """The same without each term, and with other guides."""
     return _faithful("regex-table4.json")
 
 
 def _faithful(pattern: str) -> str:
-    def drawn(rows: list[dict[str, Any]]) -> str:
+    def drawn(every: list[dict[str, Any]]) -> str:
+        rows = [row for row in every if not row["method"].endswith(GAIN)]
         names = list(dict.fromkeys(row["explainer"] for row in rows if row["explainer"]))
         models = dict.fromkeys((row["train"], row["data"], row["method"]) for row in rows)
         found = {(row["train"], row["data"], row["method"], row["explainer"], row["metric"]): row for row in rows}
         lines = []
         for model in models:
             train, data, method = model
-            score = found[*model, None, "macro F1"]
-            cells = [
-                _pair(found[*model, name, "sufficiency"], found[*model, name, "comprehensiveness"]) for name in names
-            ]
+            score = found[*model, None, F1]
+            cells = [_pair(*(found[*model, name, metric] for metric in METRICS)) for name in names]
             lines.append([train if data == "dev" else f"{train} → {data}", method, _beside(score, scale=100), *cells])
         heads = ["data", "training", "macro F1", *(f"[`{name}`](methods/{name}.md)" for name in names)]
         first = int(len({line[0] for line in lines}) == 1)  # what is the same in all lines is not said
         return table(heads[first:], [line[first:] for line in lines])
 
     return _each(pattern, drawn)
+
+
+def _gain(row: dict[str, Any], digits: int = 2, scale: float = 1) -> str:
+    """A difference with its 95 % interval, all times `scale`; marked if it is less than what was wanted."""
+    missed = " (missed)" if (row["note"] or "").endswith("missed") else ""
+    return f"{scale * row['mean']:+.{digits}f} ± {scale * row['margin']:.{digits}f}{missed}"
 
 
 def _pair(one: dict[str, Any], other: dict[str, Any]) -> str:
@@ -419,6 +443,7 @@ MADE_BY = {
     "planted links": planted_links,
     "regex settings": settings,
     "regex domains": faithful,
+    "regex gains": gains,
     "regex terms": terms,
     "regex others": regex_others,
     "variants": variants,

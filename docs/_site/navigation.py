@@ -53,7 +53,7 @@ PAGES: dict[str, list[tuple[str, list[str]]]] = {
             "",
             [
                 "0001-deeplift-at-the-dispatcher", "0002-embeddings-through-a-hook", "0003-padding-side",
-                "0004-command-package",
+                "0004-command-package", "0005-defaults-of-regex",
             ],
         )
     ],
