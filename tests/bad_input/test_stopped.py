@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -61,6 +62,7 @@ def test_ctrl_c_in_a_process_that_a_user_started(model_directory, rows, tmp_path
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),  # tests that run in the background ignore it
     ) as process:
         deadline = time.monotonic() + 60
         while not files(tmp_path) and time.monotonic() < deadline:  # the temporary file of the running writer

@@ -21,6 +21,8 @@ from rationales.train.rationalizers import train as train_rationalizer
 from tiny import SIZE, STACK, tokenizer
 
 OPTIONS = {"epochs": 2, "batch_size": 8, "learning_rate": 1e-3}
+FAR = {"site": "output", "size": 1.0, "ascent_rate": 1000.0}
+"""A perturbation that is seen in the losses of so small a model, and without dropout."""
 PLAYERS = {"hidden": 8, "vector_size": 4, "narrowing": 4, "sparsity": 0.3, "sparsity_weight": 1.0}
 
 
@@ -28,7 +30,7 @@ def train_all(folder: Path, encoder: str) -> None:
     """A model of each kind."""
     data = toy(32), toy(14, seed=1)  # a short last batch would be filled up
     classifier.train(classifier.Config(folder / "classifier", encoder=encoder, **OPTIONS), *data)
-    regex.train(regex.Config(folder / "regex", encoder=encoder, ascent_rate=1000.0, **OPTIONS), *data)
+    regex.train(regex.Config(folder / "regex", encoder=encoder, **FAR, **OPTIONS), *data)
     train_rationalizer("rnp", rnp.Config(folder / "rnp", **OPTIONS, **PLAYERS), *data)
 
 
