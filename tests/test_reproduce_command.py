@@ -20,6 +20,7 @@ from rationales.data.example import Example
 from rationales.data.planted import REVIEW_LABELS, reviews
 from rationales.errors import InputError, QualityWarning
 from rationales.explainers.lime import Lime
+from rationales.metrics import jaccard
 from rationales.models.rationalizer import Rationalizer
 from rationales.reproduce import (
     Options,
@@ -39,10 +40,11 @@ from rationales.reproduce import (
 from rationales.reproduce.products import quick_products
 from rationales.reproduce.rationalizers import BestByLime, marked_share, rows_beside, scored, texts_to_test
 from rationales.results import Row
+from rationales.run import explain
 from rationales.train import regex
 from rationales.train.rationalizers import full_text, rnp, train
 from rationales.train.rationalizers.game import GameConfig
-from tiny import network, tokenizer
+from tiny import classifier, network, tokenizer
 
 
 @pytest.fixture
@@ -364,8 +366,18 @@ def test_trainings_go_on_in_several_processes(call, small) -> None:
     assert [row["method"] for row in rows[:: len(rows) // 2]] == ["baseline", "REGEX"]
 
 
-def test_overlap_of_tokens() -> None:
+def test_overlap_of_tokens_is_that_of_the_metric(tmp_path: Path, monkeypatch) -> None:
     assert regex_table3._jaccard([[0, 1], [2]], [[1, 2], [2]]) == pytest.approx((1 / 3 + 1) / 2)
+    put_sst2(tmp_path)
+    options = Options(out=tmp_path, data_dir=str(tmp_path), seeds=(0, 1), device="cpu")
+    jobs = regex_training.jobs({"REGEX": {}}, "sst2", options)
+    monkeypatch.setattr(regex_training.Job, "trained", lambda job: classifier("bert", seed=job.config.seed))
+    one, other = (regex_table3.best_tokens(job)[0]["chosen"] for job in jobs)
+    texts = regex_training.sample(regex_training.splits("sst2", str(tmp_path))[2])
+    explained = [list(explain(job.trained(), texts, "scaled_attention")) for job in jobs]
+    overlaps = jaccard(None, *explained)
+    assert 0 < overlaps.mean() < 1
+    assert regex_table3._jaccard(one, other) == pytest.approx(overlaps.mean())
 
 
 def test_attacks_stand_beside_the_papers_where_the_data_are_its_own() -> None:

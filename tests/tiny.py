@@ -20,6 +20,8 @@ from transformers import (
     GPT2ForSequenceClassification,
     LlamaConfig,
     LlamaForSequenceClassification,
+    LongformerConfig,
+    LongformerForSequenceClassification,
     ModernBertConfig,
     ModernBertForSequenceClassification,
     PreTrainedModel,
@@ -97,6 +99,9 @@ BUILDERS: dict[str, Any] = {
     ),
     "llama": lambda **more: LlamaForSequenceClassification(
         LlamaConfig(**SIZE, **STACK, num_key_value_heads=1, bos_token_id=2, eos_token_id=3, **more)
+    ),
+    "longformer": lambda **more: LongformerForSequenceClassification(
+        LongformerConfig(**SIZE, **STACK, attention_window=8, **more)
     ),
     "gpt2": lambda **more: GPT2ForSequenceClassification(
         GPT2Config(**SIZE, n_embd=16, n_layer=2, n_head=2, n_positions=72, bos_token_id=2, eos_token_id=3, **more)

@@ -262,6 +262,9 @@ def test_the_model_is_left_as_it_was() -> None:
         ({"gradient_weight": -1.0}, "gradient_weight must be a number from 0 up"),
         ({"ascents": 0}, "ascents must be at least 1"),
         ({"site": "nowhere"}, "site must be one of output, word"),
+        ({"ascent_rate": float("nan")}, "ascent_rate must be a number from 0 up"),
+        ({"start": -1.0}, "start must be a number from 0 up"),
+        ({"epsilon": 0.0}, "epsilon must be a number above 0"),
     ],
 )
 def test_options_must_make_sense(options: dict[str, object], message: str) -> None:
@@ -273,6 +276,29 @@ def test_models_without_an_embedding_layer_are_told_so() -> None:
     with pytest.raises(InputError, match=r"use site=word \(--site word\)"):
         made("llama", site="output", ascent_rate=1000.0)
     made("llama", site="output", adversarial_weight=0.0)
+
+
+def test_models_that_pad_texts_themselves_are_told_so() -> None:
+    """Longformer, to a multiple of its window: its embedding layer sees other texts than were given."""
+    model = classifier("longformer", labels=2)
+    objective = objective_of(model, toy(8), site="output", guidance_weight=0.0)
+    with pytest.raises(InputError, match=r"LongformerForSequenceClassification pads texts.*use site=word"):
+        objective(ROWS)
+    objective_of(model, toy(8), site="word", guidance_weight=0.0)(ROWS)
+
+
+@pytest.mark.parametrize("site", ["output", "word"])
+def test_mixed_precision_three_classes_and_empty_texts(site: str) -> None:
+    words = ("", "the food was good", "awful , rude waiter", "so good", "", "we hated it")
+    examples = [Example(str(number), (text,), number % 3) for number, text in enumerate(words)]
+    task = read_task(examples, examples, ("bad", "good", "neither"))
+    texts = EncodedTexts(classifier("bert", labels=3), task.train, "training", warn=False)
+    objective = Objective(texts, Config(Path("model"), site=site)).train()
+    with torch.autocast("cpu", torch.bfloat16):
+        found = gradients(objective)
+    assert all(gradient.isfinite().all() for gradient in found)
+    assert all(value > 0 for name, value in objective.figures().items() if name != "adversarial")
+    assert objective.figures()["adversarial"] >= 0
 
 
 def test_numbers_are_no_classes() -> None:

@@ -2,7 +2,7 @@
 
 The directory of an attack:
 
-    attack.json                what it tries; of another attack nothing is gone on with
+    attack.json                says that this is the directory of an attack, and in what format
     parts/<model>/00000.json   the outcomes of some consecutive texts
     results.json               the figures of every model and all outcomes, written at the end
 

@@ -1,8 +1,9 @@
 """Table 2 of the paper on REGEX: classifiers of rationales alone (FRESH), of SST-2, by the models of table 1.
 
 They are also asked about rationales of 500 texts of other data, which neither they nor the model that is explained ever
-saw. A fifth of each text stays; the paper keeps 2 % of IMDB and 10 % of Yelp. What it prints for integrated gradients
-with REGEX is, in every row, what it prints for input × gradient.
+saw. A fifth of each text's words stays; the paper keeps 2 % of IMDB and 10 % of Yelp. All layers of the new classifier
+have one rate, where the head of the models of table 1 has twice that of the encoder. What the paper prints for
+integrated gradients with REGEX is, in every row, what it prints for input × gradient.
 """
 
 from __future__ import annotations

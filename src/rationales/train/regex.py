@@ -59,6 +59,7 @@ STEP = 8
 """Widths of batches whose steps are recorded are multiples of this, so that there are few of them."""
 RECORDED = 4096
 """Tokens up to which a step is recorded: with more, launching takes no longer than computing, and memory counts."""
+TERMS = ("classification", "gradient", "adversarial", "guidance")
 WEIGHED_AS = {"parameters": "gradient"}
 """Terms that have the weight of another."""
 STEEP = 1.0
@@ -95,9 +96,11 @@ class Config(classifier.Config):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("classification_weight", "gradient_weight", "adversarial_weight", "guidance_weight", "size"):
+        for name in (*(f"{term}_weight" for term in TERMS), "size", "ascent_rate", "start"):
             if not 0 <= getattr(self, name) < float("inf"):
                 raise InputError(f"{name} must be a number from 0 up, got {getattr(self, name)}")
+        if not 0 < self.epsilon < float("inf"):
+            raise InputError(f"epsilon must be a number above 0, got {self.epsilon}")
         if not 0 < self.masked < 1:
             raise InputError(f"masked must be a share between 0 and 1, got {self.masked}")
         for name in ("guide_steps", "guide_every", "ascents"):
@@ -303,7 +306,7 @@ class Objective(classifier.Objective):
         with torch.no_grad(), self._seen() as seen:
             embeddings = model.embed(batch)
             clean = model.logits_from(embeddings, batch)
-            site = embeddings if config.site == "word" else seen[0]
+            site = embeddings if config.site == "word" else self._output(seen, batch)
         inside = batch.keep.unsqueeze(-1).expand_as(site)  # taking these out would wait for the device
         magnitude = (site.abs() * inside).sum() / inside.sum()
 
@@ -322,6 +325,15 @@ class Objective(classifier.Objective):
         """The logits of texts that a perturbation was added to, [B, C]."""
         with self._added(delta, 0) as put:
             return self.model.logits_from(put(embeddings), batch)
+
+    def _output(self, seen: list[Tensor], batch: Batch) -> Tensor:
+        """The one output of the embedding layer for a whole batch, [B, T, d]."""
+        if [some.shape[:2] for some in seen] != [batch.ids.shape]:
+            raise InputError(
+                f"{type(self.network).__name__} pads texts or takes them apart before its embedding layer, so that its "
+                "output cannot be perturbed; use site=word (--site word)"
+            )
+        return seen[0]
 
     @contextmanager
     def _seen(self) -> Iterator[list[Tensor]]:
