@@ -16,6 +16,7 @@ from typer import rich_utils
 
 from rationales import __version__
 from rationales.cli import attack, compare, demo, diagnose, explain, lists, report, reproduce, train
+from rationales.cli.fields import Once
 from rationales.errors import RationalesError
 
 INTERRUPTED, TERMINATED = 128 + signal.SIGINT, 128 + signal.SIGTERM
@@ -44,7 +45,17 @@ def build(arguments: Sequence[str]) -> typer.Typer:
     words = [argument for argument in arguments if not argument.startswith("-")]
     for module in COMMANDS:
         module.register(app, words)
+    _once(app)
     return app
+
+
+def _once(app: typer.Typer) -> None:
+    """Let no command, nor one of its sub-commands, take an option of one value again."""
+    for command in app.registered_commands:
+        command.cls = Once
+    for group in app.registered_groups:
+        if group.typer_instance is not None:
+            _once(group.typer_instance)
 
 
 def _version(wanted: bool) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import inspect
 import types
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import typer
+from typer.core import TyperCommand
 
 from rationales.errors import InputError
 from rationales.registry import Option, options_of
@@ -19,6 +21,21 @@ DataDir = Annotated[
 
 OnError = Annotated[Literal["fail", "skip"], typer.Option(help="What to do with a bad row.")]
 Quotes = Annotated[bool, typer.Option(help="Whether quotation marks enclose fields of CSV and TSV.")]
+
+
+class Once(TyperCommand):
+    """A command that refuses an option of one value where it is given again, and the last would silently win."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        rest = super().parse_args(ctx, list(args))  # the parser eats what it is given
+        if ctx.resilient_parsing:  # a shell asks how the line could go on
+            return rest
+        _, _, order = self.make_parser(ctx).parse_args(args=list(args))
+        for given, times in Counter(order).items():
+            if times > 1 and not given.multiple:
+                flag = "/".join([given.opts[0], *given.secondary_opts[:1]])
+                raise InputError(f"{flag} may be given only once, and was given {times} times; leave one of them")
+        return rest
 
 
 @dataclass(frozen=True)
@@ -177,4 +194,9 @@ def parted(given: str) -> tuple[str, Mapping[str, str]]:
     pairs = [option.partition("=") for option in options]
     if wrong := [option for option, (_, sign, _) in zip(options, pairs, strict=True) if not sign]:
         raise InputError(f"options are written name:option=value:option=value; got {wrong[0]!r} in {given!r}")
-    return name, {option.replace("-", "_"): value for option, _, value in pairs}
+    names = [option.replace("-", "_") for option, _, _ in pairs]
+    if again := [option for option, times in Counter(names).items() if times > 1]:
+        raise InputError(
+            f"{again[0]} may be given only once, and stands more than once in {given!r}; leave one of them"
+        )
+    return name, dict(zip(names, (value for _, _, value in pairs), strict=True))
