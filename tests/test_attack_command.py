@@ -72,6 +72,16 @@ def test_going_on_prints_the_same(call):
     assert call()[1] == call()[1]
 
 
+def test_other_texts_are_not_attacked_into_the_same_directory(call, tmp_path):
+    assert call("--out", "here")[0] == 0
+    (tmp_path / "others.csv").write_text("text,label\nOscar isn't late,1\n")
+    before = (tmp_path / "here/results.json").read_text()
+    code, out, err = call("--out", "here", data="others.csv")
+    assert (code, out) == (2, "")
+    assert err.startswith("error: here holds an attack on other texts, such as 'the soup is not good'; give another")
+    assert (tmp_path / "here/results.json").read_text() == before
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

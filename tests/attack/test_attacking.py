@@ -87,6 +87,26 @@ def test_models_that_are_sure_are_told_apart(tmp_path):
     assert attack(as_sure, many(1), out=tmp_path / "out").figures[0].flipped == 1
 
 
+def test_an_attack_on_other_texts_is_not_put_in_its_place(tmp_path):
+    out = tmp_path / "out"
+    attack({"a": ByWords(WEIGHTS)}, many(), out=out)
+    before = {path: path.read_bytes() for path in out.rglob("*.json")}
+    model = ByWords(WEIGHTS)
+    others = [Example("0", ("It's good",), "good"), Example("1", ("fine", "fine"), "good")]
+    with pytest.raises(
+        InputError, match=r"out holds an attack on other texts, such as \"It's fine\"; give another dir"
+    ):
+        attack({"b": model}, others, out=out)
+    assert {path: path.read_bytes() for path in out.rglob("*.json")} == before
+    assert model.asked == []
+
+
+def test_more_texts_and_fewer_go_on_from_what_is_there(tmp_path):
+    for number in (SIZE + 2, 3, SIZE + 10):
+        found = attack(ByWords(WEIGHTS), many(number), out=tmp_path / "out")
+        assert found == attack(ByWords(WEIGHTS), many(number))
+
+
 def test_other_directories_are_left_alone(tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(InputError, match="holds no attack to go on with"):

@@ -7,6 +7,7 @@ The directory of an attack:
     results.json               the figures of every model and all outcomes, written at the end
 
 A part is made anew where its texts, the options, or the model's answers to the original texts are others than before.
+Where all texts are others, the directory is refused, as that of a comparison is.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def attack(
         if out is None:
             out = tempfile.mkdtemp(prefix="rationales-")
             stack.callback(shutil.rmtree, out, ignore_errors=True)
-        directory = _begun(Path(out))
+        directory = _begun(Path(out), examples)
         outcomes: dict[str, list[Outcome]] = {}
         for number, (title, own) in enumerate(models.items(), 1):
             bar = "attack" if len(models) == 1 else f"attack on model {number} of {len(models)}"
@@ -146,18 +147,32 @@ def _targets(title: str, model: Model, examples: Sequence[Example], names: Seque
     return found
 
 
-def _begun(directory: Path) -> Path:
-    """The directory, new or of an attack to go on with; without results, which parts to come may belie."""
+def _begun(directory: Path, examples: Sequence[Example]) -> Path:
+    """The directory, new or of an attack on these texts to go on with; without results, which parts may belie."""
     settings = directory / SETTINGS
     check_writable(directory / RESULTS)
     if settings.exists():
         if read_json(settings) != {"format": FORMAT}:
             raise FileFormatError(f"{settings} is not of an attack that this version can read")
+        _check_same_texts(directory, examples)
     elif any(directory.iterdir()):
         raise InputError(f"{directory} is there, but holds no attack to go on with; give a new or empty directory")
     (directory / RESULTS).unlink(missing_ok=True)
     write_json(settings, {"format": FORMAT})
     return directory
+
+
+def _check_same_texts(directory: Path, examples: Sequence[Example]) -> None:
+    """Refuse to put an attack on quite other texts in the place of one that is there."""
+    before = min(directory.glob("parts/*/00000.json"), default=None)
+    if before is None:
+        return
+    there = [tuple(each["texts"]) for each in read_json(before)["outcomes"]]
+    if not set(there) & {example.texts for example in examples}:
+        raise InputError(
+            f"{directory} holds an attack on other texts, such as {there[0][0]!r:.60}; give another directory (--out), "
+            "or delete that one"
+        )
 
 
 def _all_parts(
