@@ -330,6 +330,45 @@ def test_other_explanations_are_not_taken_for_these(config: Any, model: str, enc
     assert kept[0].provenance.seed == 2
 
 
+@pytest.mark.parametrize("content", ["years of work", '{"macro_f1": 0.9}', "[1]"])
+@pytest.mark.parametrize("name", ["README.md", "fresh.json"])
+def test_files_that_are_not_ours_are_not_touched(
+    config: Any, model: str, tmp_path: Path, name: str, content: str
+) -> None:
+    foreign = tmp_path / "foreign"
+    foreign.mkdir()
+    (foreign / name).write_text(content)
+    for sources in ({"model": model, "method": "random"}, {"explanations": map(deciding, toy(16))}):
+        with pytest.raises(InputError, match=r"foreign is not empty and holds no run\. .*overwrite"):
+            train(config(seeds=(1,), out=foreign), toy(16), toy(16), **sources)
+    assert [(file.name, file.read_text()) for file in foreign.iterdir()] == [(name, content)]
+
+
+def test_explanations_that_no_run_made_are_not_taken(config: Any, model: str) -> None:
+    file = config().out / "explanations" / "train.parquet"
+    Explanations(map(deciding, toy(16))).save(file)
+    before = file.read_bytes()
+    with pytest.raises(InputError, match=r"train\.parquet is there, but nothing says what"):
+        train(config(seeds=(1,)), toy(16), toy(8, seed=1), model=model, method="random")
+    assert file.read_bytes() == before
+
+
+def test_a_run_that_was_stopped_in_its_first_epoch_goes_on(config: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And one that is finished is given back, or another seed is added to it."""
+    saved = [deciding(each) for each in toy(16)]
+
+    def stopped(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(plain, "gathered", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            train(config(seeds=(1,)), toy(16), toy(16), explanations=saved)
+    assert [entry.name for entry in config().out.iterdir()] == ["seed-1"]
+    first = train(config(seeds=(1,)), toy(16), toy(16), explanations=saved)
+    assert train(config(seeds=(1, 2)), toy(16), toy(16), explanations=saved).dev.seeds[1] == first.dev.seeds[1]
+
+
 def test_long_texts_are_pointed_out(config: Any, model: str) -> None:
     long = [replace(each, texts=(f"{each.texts[0]} " * 30,)) for each in toy(8)]
     with pytest.warns(UserWarning, match="train data: 8 of 8 texts were longer than 64 tokens"):

@@ -27,7 +27,7 @@ from torch.optim import Optimizer
 from rationales.errors import FileFormatError, InputError, WriteError
 from rationales.explanation.files import package_version, replacing
 
-_HINT = "Choose another output directory, or set overwrite to replace what it holds"
+HINT = "Choose another output directory, or set overwrite to replace what it holds"
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,12 @@ def since_better(history: Sequence[Epoch]) -> int:
     return len(history) - max(history, key=lambda epoch: (epoch.standing, epoch.score)).number
 
 
+def check_foreign(out: Path, own: Callable[[Path], bool]) -> None:
+    """Refuse a directory in which there is something that is not our `own`."""
+    if out.is_dir() and not all(map(own, out.iterdir())):
+        raise InputError(f"{out} is not empty and holds no run. {HINT}")
+
+
 class Run:
     """A run in its directory. `identity` is what makes it this run, as plain JSON; another one is not continued."""
 
@@ -71,7 +77,7 @@ class Run:
             return False
         found = self._found()
         if found is not None and found != self.identity:
-            raise InputError(f"{self.out} holds another run, with {_difference(found, self.identity)}. {_HINT}")
+            raise InputError(f"{self.out} holds another run, with {_difference(found, self.identity)}. {HINT}")
         return found is not None and not self._last.exists()
 
     def _found(self) -> Any:
@@ -81,9 +87,8 @@ class Run:
             if self._record.exists():
                 return json.loads(self._record.read_text(encoding="utf-8"))["run"]
         except (SafetensorError, ValueError, KeyError, TypeError) as error:
-            raise FileFormatError(f"{self.out} holds a damaged run ({error!r}). {_HINT}") from error
-        if self.out.is_dir() and any(entry != self._checkpoint for entry in self.out.iterdir()):
-            raise InputError(f"{self.out} is not empty and holds no run. {_HINT}")
+            raise FileFormatError(f"{self.out} holds a damaged run ({error!r}). {HINT}") from error
+        check_foreign(self.out, lambda entry: entry == self._checkpoint)
         return None
 
     def _notes(self) -> dict[str, Any]:

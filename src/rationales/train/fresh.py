@@ -30,10 +30,10 @@ from typing import Any, Literal, TypeAlias, get_args
 import torch
 
 from rationales import results
-from rationales.comparison.store import write_json
+from rationales.comparison.store import read_json, write_json
 from rationales.data.dataset import Dataset
 from rationales.data.example import Example
-from rationales.errors import InputError
+from rationales.errors import FileFormatError, InputError
 from rationales.explainers import default_method
 from rationales.explanation import Explanation
 from rationales.explanation.files import check_writable, replacing
@@ -43,6 +43,7 @@ from rationales.registry import option
 from rationales.run.labels import true_label
 from rationales.run.texts import Method, as_explainer
 from rationales.train import classifier
+from rationales.train.checkpoint import check_foreign
 from rationales.train.fresh_rationales import Maker, Order, Rationales, Saved, read_file
 from rationales.train.labels import SCORES, Metric, Part, read_task
 from rationales.train.loop import session
@@ -52,6 +53,9 @@ log = logging.getLogger(__name__)
 Explained: TypeAlias = Literal["predicted", "gold"]
 
 SUMMARY, TEST = "fresh.json", "test"
+OWN = r"seed-\d+|explanations|\.fresh\.json\..*\.tmp"
+"""What a run that was stopped leaves in its directory."""
+
 README = """# Classifiers of rationales
 
 Each directory `seed-…` holds a classifier that was trained by `rationales train fresh` on texts of which only the
@@ -150,7 +154,7 @@ def train(
         raise InputError("a method and a target are for explaining a model; explanations that are given have theirs")
     data = {"train": train_data, "dev": dev_data, **_named(test_data)}
     names, parts = _parts(config, data, labels)
-    check_writable(Path(config.out) / SUMMARY)
+    _check_out(config)
     splits = {split: part.examples for split, part in parts.items()}
     if explanations is not None:
         found = Saved.read(_given(explanations), config.ratio, config.order).rationales(splits)
@@ -170,6 +174,23 @@ def _named(test_data: Iterable[Example] | Mapping[str, Iterable[Example]] | None
         if name in ("train", "dev") or not re.fullmatch(r"[\w-]+", name):
             raise InputError(f"test data cannot be called {name!r}; use letters, digits, - and _, not train or dev")
     return dict(test_data)
+
+
+def _check_out(config: Config) -> None:
+    """Refuse a directory of somebody else, or one that cannot be written to, before hours are spent."""
+    out = Path(config.out)
+    if not (config.overwrite or _is_summary(out / SUMMARY)):
+        check_foreign(out, lambda entry: re.fullmatch(OWN, entry.name) is not None)
+    check_writable(out / SUMMARY)
+
+
+def _is_summary(path: Path) -> bool:
+    """Whether a run has left its figures there."""
+    try:
+        found = read_json(path) if path.is_file() else None
+    except FileFormatError:
+        return False
+    return isinstance(found, dict) and {"macro_f1", "explanations", "config"} <= found.keys()
 
 
 def _parts(

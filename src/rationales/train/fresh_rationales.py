@@ -29,6 +29,7 @@ from rationales.models import Model, predict
 from rationales.models.tokenising import cut_message
 from rationales.run.explaining import check_name, save
 from rationales.run.progress import progress_bar
+from rationales.train.checkpoint import HINT
 
 Order: TypeAlias = Literal["text", "score"]
 Texts: TypeAlias = tuple[str, ...]
@@ -210,7 +211,7 @@ class Maker:
 
     def _begin(self, split: str, examples: Sequence[Example], targets: Sequence[int] | None) -> None:
         """Note what the explanations are made from, and refuse to go on with those of something else."""
-        record = self.directory / f"{split}.json"
+        record, whole = (self.directory / f"{split}.{ending}" for ending in ("json", "parquet"))
         made: dict[str, Any] = plain(
             {
                 "method": self.explainer.name,
@@ -223,7 +224,7 @@ class Maker:
             logits = predict(self.model, self.model.encode(examples[:_PROBED], warn=False)).double().cpu().numpy()
         if self.overwrite:
             shutil.rmtree(self._part(split, 0).parent, ignore_errors=True)
-            (self.directory / f"{split}.parquet").unlink(missing_ok=True)
+            whole.unlink(missing_ok=True)
         elif record.exists():
             before = read_json(record)
             changed = [key for key, value in made.items() if before.get(key) != value]
@@ -232,8 +233,10 @@ class Maker:
             if changed:
                 raise InputError(
                     f"{self.directory} holds other explanations of the {split} texts: {', '.join(changed)} differ. "
-                    "Choose another output directory, or set overwrite to replace what it holds"
+                    f"{HINT}"
                 )
+        elif whole.exists():
+            raise InputError(f"{whole} is there, but nothing says what its explanations are made from. {HINT}")
         write_json(record, {**made, "model": self.model.name, "logits": logits.tolist()})
 
     def _part(self, split: str, start: int) -> Path:
