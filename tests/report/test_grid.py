@@ -2,6 +2,7 @@
 
 import io
 from dataclasses import replace
+from unittest.mock import Mock
 
 import pytest
 from made_cases import cases, summary
@@ -11,9 +12,10 @@ from rich.console import Console
 
 from rationales.comparison import Answers, Figure, Measure, Standing, Summary
 from rationales.report import grid_html, write_page
+from rationales.report.blocks import grid_blocks
 from rationales.report.grid import view
 from rationales.report.safe import shown
-from rationales.report.table import grid_table
+from rationales.report.table import print_grid
 
 NAN = float("nan")
 MODELS = ("plain", "faithful")
@@ -51,9 +53,9 @@ def words(element: Element) -> str:
     return " ".join(element.text.split())
 
 
-def in_terminal(*summaries: Summary) -> list[str]:
+def in_terminal(*summaries: Summary, width: int = 100) -> list[str]:
     file = io.StringIO()
-    Console(file=file, width=100, color_system=None).print(grid_table(view(summaries)))
+    Console(file=file, width=width, color_system=None).print(grid_blocks(view(summaries), width))
     return [" ".join(line.split()) for line in file.getvalue().splitlines()]
 
 
@@ -94,12 +96,57 @@ def test_in_a_terminal():
     assert "plain faithful plain faithful" in lines
     assert "macro-F1 0.500 0.625 0.500 0.625" in lines
     place = lines.index("comprehensiveness ↑")
-    assert lines[place + 1 : place + 4] == [
+    assert lines[place + 2 : place + 4] == ["one one two two", "plain faithful plain faithful"]
+    assert lines[place + 5 : place + 8] == [
         "gradient *0.500 *0.500 *0.600 *0.600",
         "lime 0.400 ○ 0.400 ○ 0.500 ○ 0.500 ○",
         "random 0.900 0.900 0.900 0.900",
     ]
     assert "sufficiency ↓" in lines
+
+
+LONG = "integrated_gradients"
+
+
+def narrow(names: tuple[str, ...]) -> list[str]:
+    """As `in_terminal` has it at 80 columns, of a method with a long name."""
+    summaries = [found(name, 0.5) for name in names]
+    longer = [
+        replace(one, standings=tuple(replace(item, method=LONG) if item.rank == 2 else item for item in one.standings))
+        for one in summaries
+    ]
+    return in_terminal(*longer, width=80)
+
+
+def test_names_are_whole_and_figures_in_one_line_at_80_columns():
+    lines = narrow(("one", "two", "three"))
+    assert [line for line in lines if line.startswith(LONG)] == [
+        f"{LONG}{' *0.500' * 6}",
+        f"{LONG}{' 0.400' * 6}",
+    ]
+    assert not any("…" in line for line in lines)
+
+
+def test_data_sets_that_have_no_room_go_on_beneath_and_their_models_stay_together():
+    lines = narrow(("reviews-electronics", "reviews-kitchens", "reviews-books"))
+    places = [place for place, line in enumerate(lines) if line == "comprehensiveness ↑"]
+    assert [lines[place + 2] for place in places] == ["reviews- reviews- reviews- reviews-", "reviews- reviews-"]
+    assert [lines[place + 3] for place in places] == ["electronics electronics kitchens kitchens", "books books"]
+    assert [line.count("0.500") for line in lines if line.startswith(LONG)][:2] == [4, 2]
+
+
+def test_a_name_that_cannot_be_parted_is_folded_and_loses_nothing():
+    lines = in_terminal(found("q" * 30, 0.5), found("two", 0.6), width=80)
+    assert sum(line.count("q") for line in lines) == 30 * 2 * 3
+
+
+def test_a_pipe_has_every_column_beside_the_others():
+    file = io.StringIO()
+    summaries = [found(f"data-{number}", 0.5) for number in range(12)]
+    given = {each.data: Mock(summary=each) for each in summaries}
+    print_grid(given, Console(file=file, width=80, color_system=None))
+    lines = [" ".join(line.split()) for line in file.getvalue().splitlines()]
+    assert f"gradient{' *0.500' * 24}" in lines
 
 
 def test_without_labels_nothing_is_said_of_answers():

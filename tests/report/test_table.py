@@ -1,6 +1,7 @@
 """A comparison in a terminal and in a pipe."""
 
 import io
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -80,6 +81,22 @@ def test_failures_notes_and_advice_are_printed_as_they_are(shown):
 def test_agreement(shown):
     assert lines_with(shown, "1 lime(samples=10)", "1.00", "0.25")
     assert lines_with(shown, "2 deeplift", "0.25", "–")
+
+
+def test_method_names_are_whole_at_80_columns():
+    methods = tuple(f"a_method_of_some_length_{number:02}" for number in range(14))
+    agreement = Agreement("m", methods, tuple(tuple(0.5 for _ in methods) for _ in methods))
+    usual = summary()
+    named = (replace(usual.standings[0], method=methods[0]), *usual.standings[1:])
+    file = io.StringIO()
+    given = summary(agreements=(agreement,), standings=named)
+    print_summary(given, Console(file=file, force_terminal=True, width=80, color_system=None))
+    shown = file.getvalue()
+    assert "…" not in shown
+    rows = [line.split() for line in lines_with(shown, methods[-1])]
+    assert [row[:2] for row in rows] == [["14", methods[-1]], ["14", methods[-1]]]
+    assert sum(row.count("0.50") for row in rows) == 14
+    assert lines_with(shown, methods[0], "0.500")
 
 
 def test_directions(shown):

@@ -1,20 +1,25 @@
-"""Comparisons in a terminal: the ranked table, how methods agree, the advice; and several data sets in one table."""
+"""Comparisons in a terminal: the ranked table, how methods agree, the advice; and several data sets."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from rationales.comparison import Comparison
 from rationales.comparison.types import FLOORS, Agreement, Figure, Measure, Overlap, Stability, Standing, Summary
+from rationales.report.blocks import EDGES, abreast, directed, grid_blocks, grid_width
 from rationales.report.figures import answered
-from rationales.report.grid import GridView, view
+from rationales.report.grid import view
 from rationales.report.terminal import printable
+
+CORRELATION = 5
+"""Characters of a correlation."""
 
 
 def print_summary(summary: Summary, console: Console) -> None:
@@ -26,10 +31,11 @@ def print_summary(summary: Summary, console: Console) -> None:
         console.print(ranked_table(summary, model))
         for agreement in summary.agreements:
             if agreement.model == model and len(agreement.methods) > 1:
-                console.print(agreement_table(agreement))
+                console.print(*agreement_tables(agreement, console.width))
         for standing in summary.of(model):
-            for note in standing.notes:
-                console.print(f"{standing.method}: {note}", markup=False, highlight=False)
+            failure = (f"could not run: {standing.failure}",) if standing.failure else ()
+            for note in (*standing.notes, *failure):
+                console.print(printable(f"{standing.method}: {note}"), markup=False, highlight=False)
         console.print(f"\n{printable(summary.advice[model])}\n", markup=False, highlight=False, soft_wrap=not terminal)
     if summary.stability is not None:
         console.print(stability_table(summary.stability))
@@ -38,44 +44,15 @@ def print_summary(summary: Summary, console: Console) -> None:
 
 
 def print_grid(grid: Mapping[str, Comparison], console: Console) -> None:
-    """What was found on each data set, and all of it in one table."""
+    """What was found on each data set, and all of it side by side."""
     summaries = [found.summary for found in grid.values()]
     for summary in summaries:
         print_summary(summary, console)
     found = view(summaries)
     assert found is not None
     if not console.is_terminal:
-        console.width = max(console.width, 40 + 16 * len(found.columns))
-    console.print(grid_table(found))
-
-
-def grid_table(found: GridView) -> Table:
-    """Methods in rows, by metric; data sets and models in columns."""
-    table = Table(title="All data sets", title_justify="left", box=box.SIMPLE_HEAD)
-    table.add_column("")
-    for column in found.columns:
-        head = Text(f"{printable(column.data)}\n{printable(column.model)}")
-        table.add_column(head, justify="right", overflow="fold")
-    if found.answered:
-        known = [column.answers for column in found.columns]
-        table.add_row("macro-F1", *("–" if answers is None else f"{answers.macro_f1:.3f}  " for answers in known))
-        table.add_section()
-    for measure, rows in found.sections:
-        table.add_row(Text(_heading(measure, None), style="bold"))
-        for row in rows:
-            cells = [_short(figure, row.is_floor, best) for _, figure, best in row.cells(found.columns)]
-            table.add_row(Text(f"  {printable(row.method)}"), *cells, style="dim" if row.is_floor else None)
-        table.add_section()
-    table.caption = "Means over the texts. * best of its column. ○ not clearly better than random on the same texts."
-    table.caption_justify = "left"
-    return table
-
-
-def _short(figure: Figure | None, floor: bool, best: bool) -> str:
-    if figure is None:
-        return "–  "
-    unrivalled = floor or math.isnan(figure.gain[0])
-    return f"{'*' if best else ''}{figure.mean:.3f}{'  ' if unrivalled or figure.beats_random else ' ○'}"
+        console.width = max(console.width, grid_width(found))
+    console.print(grid_blocks(found, console.width))
 
 
 def ranked_table(summary: Summary, model: str) -> Table:
@@ -85,10 +62,10 @@ def ranked_table(summary: Summary, model: str) -> Table:
         title += f"\n{answered(summary.answers[model])}"
     table = Table(title=Text(title), title_justify="left", box=box.SIMPLE_HEAD)
     table.add_column("")
-    table.add_column("method")
+    table.add_column("method", no_wrap=True)
     floor = next((item.figures for item in summary.of(model) if item.method in FLOORS), {})
     for measure in summary.measures:
-        table.add_column(_heading(measure, floor.get(measure.name)), justify="right")
+        table.add_column(_heading(measure, floor.get(measure.name)), justify="right", overflow="fold")
     table.add_column("s per 1,000\ntokens", justify="right")
     for standing in summary.of(model):
         table.add_row(*_row(standing, summary.measures, floor), style="dim" if standing.method in FLOORS else None)
@@ -100,14 +77,14 @@ def ranked_table(summary: Summary, model: str) -> Table:
 
 
 def _heading(measure: Measure, floor: Figure | None) -> str:
-    name = f"{measure.name.replace('_', ' ')} {'↑' if measure.best == 'high' else '↓'}"
+    name = directed(measure)
     return name if floor is None or _unknown(floor) else f"{name}\nrandom: {floor.mean:.3f}"
 
 
 def _row(standing: Standing, measures: tuple[Measure, ...], floor: Mapping[str, Figure]) -> list[Text | str]:
     name = Text(printable(standing.method))
     if standing.failure:
-        return ["–", name, Text(f"could not run: {printable(standing.failure)}", overflow="ellipsis", no_wrap=True)]
+        return ["–", name, "could not run"]
     unrivalled = [standing.method in FLOORS or _unknown(floor.get(measure.name)) for measure in measures]
     cells = [_cell(standing.figures[each.name], alone) for each, alone in zip(measures, unrivalled, strict=True)]
     tied = "=" if standing.tied and standing.rank > 1 else " "
@@ -126,24 +103,26 @@ def _cell(figure: Figure, floor: bool) -> str:
     return f"{figure.mean:.3f}{interval}{'  ' if floor or figure.beats_random else ' ○'}"
 
 
-def agreement_table(agreement: Agreement) -> Table:
-    """Mean rank correlation of every two methods."""
-    title = f"How far methods rank the {agreement.unit} alike (Spearman)"
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
-    table.add_column("")
-    for number, _ in enumerate(agreement.methods, 1):
-        table.add_column(str(number), justify="right")
-    for number, (method, row) in enumerate(zip(agreement.methods, agreement.matrix, strict=True), 1):
-        shown = ("–" if math.isnan(value) else f"{value:.2f}" for value in row)
-        table.add_row(Text(f"{number} {printable(method)}"), *shown)
-    return table
+def agreement_tables(agreement: Agreement, room: int) -> Iterator[Table]:
+    """Mean rank correlation of every two methods; columns that have no room beside the others go on beneath."""
+    names = [f"{number} {printable(method)}" for number, method in enumerate(agreement.methods, 1)]
+    title: str | None = f"How far methods rank the {agreement.unit} alike (Spearman)"
+    for places in abreast([CORRELATION + 1] * len(names), room - max(map(cell_len, names)) - EDGES):
+        table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=0)
+        table.add_column("", no_wrap=True)
+        for place in places:
+            table.add_column(str(place + 1), justify="right", width=CORRELATION)
+        for name, row in zip(names, agreement.matrix, strict=True):
+            table.add_row(Text(name), *("–" if math.isnan(row[place]) else f"{row[place]:.2f}" for place in places))
+        yield table
+        title = None
 
 
 def stability_table(stability: Stability) -> Table:
     """One row for each method: means over pairs of models, and what chance would give."""
     title = f"How far the best {100 * stability.share:g} % of the {stability.unit} overlap between models (Jaccard)"
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
-    table.add_column("method")
+    table.add_column("method", no_wrap=True)
     for head in ("between trained\nmodels", "with the\nuntrained model", "chance"):
         table.add_column(head, justify="right")
     for item in stability.methods:
