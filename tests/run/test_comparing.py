@@ -409,3 +409,11 @@ def test_labels_that_are_not_the_models_are_told(model):
     others = [replace(example, label="yes" if example.label else "no") for example in reviews(4)]
     with pytest.warns(UserWarning, match=r"no text counts as right or wrong: labels such as 'no' are not those of"):
         compare(model, others, ["gradient"])
+
+
+def test_stars_are_not_taken_for_classes(model):
+    stars = [replace(example, label=5 if example.label else 1) for example in reviews(4)]
+    with pytest.warns(UserWarning, match=r"no text counts as right or wrong: labels such as 5 are not those of"):
+        found = compare(model, stars, ["gradient"])
+    assert not found.summary.answers
+    assert {case.right for case in found.cases()} == {None}

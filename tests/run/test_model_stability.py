@@ -316,6 +316,15 @@ def test_the_encoder_stays_and_the_head_is_drawn(models, encoder):
     assert made.labels == models["one"].labels
 
 
+def test_an_empty_name_is_the_embedded_encoder(models, encoder, monkeypatch):
+    monkeypatch.setattr("rationales.models.untrained.embedded_encoder", lambda: encoder)
+    made, expected = (
+        untrained(models["one"], "").model.state_dict(),
+        untrained(models["one"], encoder).model.state_dict(),
+    )
+    assert all(torch.equal(made[name], weights) for name, weights in expected.items())
+
+
 def test_random_draws_every_matrix_and_leaves_the_generator_alone(models):
     torch.manual_seed(3)
     expected = torch.rand(1)
@@ -356,7 +365,8 @@ def test_the_wrong_encoder_is_refused(models, tmp_path):
         (("one",), {"stability": True}, "only one; give others that were trained from other seeds"),
         (MODELS, {"stability": True, "share": 0}, "share must be above 0"),
         (MODELS, {"stability": True, "share": 1.5}, "share must be above 0"),
-        (MODELS, {"untrained": "random"}, "--stability"),
+        (MODELS, {"untrained": "random"}, "an untrained model is for the test of stability"),
+        (MODELS, {"share": 0.25}, "a share of the tokens is for the test of stability"),
         (MODELS, {"stability": True, "untrained": "one"}, "one is the trained model"),
     ],
 )

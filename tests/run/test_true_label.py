@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from rationales.data import Example
-from rationales.run.labels import true_label
+from rationales.run.labels import true_label, without_other_numbers
 
 
 def model(*labels, regression=False):
@@ -34,3 +34,20 @@ def test_labels(label, names, labels, expected):
 
 def test_a_number_to_predict_is_no_label():
     assert true_label(Example("0", ("x",), 1), None, model("score", regression=True)) is None
+
+
+@pytest.mark.parametrize(
+    ("given", "names", "labels", "kept"),
+    [
+        ((0, 1, None), None, ("bad", "good"), True),
+        ((1, 5, 5), None, ("bad", "good"), False),  # stars: 1 is not the second class
+        ((-1, 1), None, ("bad", "good"), False),
+        ((0, 2), ("bad", "good", "mixed"), ("bad", "good"), True),  # by name
+        ((0, 2), ("bad", "good", "mixed"), ("LABEL_0", "LABEL_1"), False),
+        (("bad", "mixed"), None, ("bad", "good"), True),
+    ],
+)
+def test_numbers_that_are_no_classes_of_the_model_are_no_labels(given, names, labels, kept):
+    examples = [Example(str(place), ("x",), label) for place, label in enumerate(given)]
+    taken = without_other_numbers(examples, names, model(*labels))
+    assert [example.label for example in taken] == (list(given) if kept else [None] * len(given))

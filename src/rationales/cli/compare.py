@@ -75,9 +75,14 @@ def compare(
     ] = False,
     untrained: Annotated[
         str | None,
-        typer.Option(help="With --stability: the pretrained encoder, to be explained with a random head; or: random."),
+        typer.Option(
+            help="With --stability: the pretrained encoder, to be explained with a random head (empty: the embedded "
+            "one); or: random."
+        ),
     ] = None,
-    share: Annotated[float, typer.Option(help="With --stability: share of the tokens that count as the best.")] = 0.25,
+    share: Annotated[
+        float | None, typer.Option(help="With --stability: share of the tokens that count as the best; else 0.25.")
+    ] = None,
     alignment: AlignmentOption = None,
     target: Annotated[str | None, typer.Option(help="Label or its number to explain; else the predicted one.")] = None,
     split: Annotated[

@@ -9,6 +9,7 @@ from typing import Any
 from rationales.comparison.types import (
     Agreement,
     Answers,
+    Contrast,
     Curves,
     Figure,
     Likeness,
@@ -39,6 +40,7 @@ def summary_from_json(content: Mapping[str, Any]) -> Summary:
             "agreements": tuple(_agreement(item) for item in content["agreements"]),
             "stability": _stability(content.get("stability")),
             "answers": {model: Answers(**item) for model, item in content.get("answers", {}).items()},
+            "contrasts": tuple(_contrast(item) for item in content.get("contrasts", ())),
         }
     )
 
@@ -59,6 +61,10 @@ def _figure(item: Mapping[str, Any]) -> Figure:
     numbers = {name: number(item[name]) for name in ("mean", "low", "high")}
     low, high = _numbers(item["gain"])
     return Figure(**numbers, count=item["count"], undefined=item["undefined"], gain=(low, high))
+
+
+def _contrast(item: Mapping[str, Any]) -> Contrast:
+    return Contrast(**{**item, **{name: number(item[name]) for name in ("mean", "low", "high")}})
 
 
 def _agreement(item: Mapping[str, Any]) -> Agreement:

@@ -105,6 +105,22 @@ class Answers:
 
 
 @dataclass(frozen=True)
+class Contrast:
+    """How much better one method does on the model `other` than on `one`, by one metric and on the same texts.
+
+    The mean of the paired differences with its 95 % interval, positive if better. NaN where no text has both figures.
+    """
+
+    metric: str
+    method: str
+    one: str
+    other: str
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
 class Overlap(Figure):
     """How far the best tokens of models overlap: the mean Jaccard similarity over the texts, with its 95 % interval.
 
@@ -167,6 +183,7 @@ class Summary:
 
     `advice` is one paragraph per model. `command` is what made it, to be run again. `stability` is there if it was
     asked for. `answers` are by model, of those for which the labels of some texts are known and are the model's.
+    `contrasts` hold each further model against the first.
     """
 
     command: str
@@ -183,6 +200,7 @@ class Summary:
     hardware: Mapping[str, Any]
     stability: Stability | None = None
     answers: Mapping[str, Answers] = field(default_factory=dict)
+    contrasts: tuple[Contrast, ...] = ()
 
     def of(self, model: str) -> tuple[Standing, ...]:
         """The rows of one model, best first."""

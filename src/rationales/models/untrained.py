@@ -10,6 +10,7 @@ import torch
 from transformers import AutoModelForSequenceClassification, PreTrainedModel, PreTrainedTokenizerBase
 
 from rationales.errors import InputError, ModelError
+from rationales.models.embedded import embedded_encoder
 from rationales.models.loading import check_shapes, load_tokenizer, loading
 from rationales.models.protocols import Model
 from rationales.models.transformers_classifier import TransformersClassifier
@@ -21,15 +22,17 @@ RANDOM_WEIGHTS = "random"
 def untrained(like: Model, encoder: str | Path, *, seed: int = 0) -> TransformersClassifier:
     """A model of the same architecture, labels and device that never saw the task.
 
-    `encoder` is the directory or hub name of the pretrained model that training began from: it is taken as it is, with
-    its own tokenizer, and all layers on top of it are drawn anew (the untrained model of Zafar et al., 2021). With
-    "random" every weight is, and the tokenizer is that of the model. The same seed draws the same weights.
+    `encoder` is the directory or hub name of the pretrained model that training began from, or empty for the embedded
+    one: it is taken as it is, with its own tokenizer, and all layers on top of it are drawn anew (the untrained model
+    of Zafar et al., 2021). With "random" every weight is, and the tokenizer is that of the model. The same seed draws
+    the same weights.
     """
     if not isinstance(like, TransformersClassifier):
         raise InputError(
             f"an untrained model can be made only of a classifier of Transformers, and {like.name} is a "
             f"{type(like).__name__}; pass one of your own as `untrained` in Python"
         )
+    encoder = encoder or embedded_encoder()
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         network, tokenizer = _drawn(like) if encoder == RANDOM_WEIGHTS else _on_top(encoder, like)

@@ -37,7 +37,8 @@ from rationales.models.tokenising import cut_message
 from rationales.models.untrained import untrained as untrained_model
 from rationales.registry import summary as about
 from rationales.run.choosing import marked_kinds, methods_to_compare, metrics_to_compare
-from rationales.run.labels import true_label
+from rationales.run.contrasts import beside_the_first, contrasts
+from rationales.run.labels import true_label, without_other_numbers
 from rationales.run.parts import Part, Worker
 from rationales.run.progress import Steps
 from rationales.run.ranking import Record, advice, agreement, ranked
@@ -49,6 +50,9 @@ WHOLE = "selections are erased as a whole; figures of scores are means over seve
 
 UNTRAINED = "untrained"
 """How the untrained model is called among the others."""
+
+SHARE = 0.25
+"""Of the tokens, those that count as the best in the test of stability."""
 
 FEWEST, MOST = 16, 1024
 """Texts in a part: few enough that little is lost by a kill, and enough to fill an accelerator."""
@@ -68,7 +72,7 @@ def compare(
     options: Mapping[str, Mapping[str, Any]] | None = None,
     stability: bool = False,
     untrained: Any = None,
-    share: float = 0.25,
+    share: float | None = None,
     out: str | Path | None = None,
     seed: int = 0,
     progress: bool | None = None,
@@ -82,11 +86,11 @@ def compare(
     model that explains itself says. Methods that link the words of two texts are compared among themselves, over
     `link_random`; "links" stands for all of them that need no training. `metrics` are names, with `options` by name;
     methods are ranked by `rank_by`, the first of them unless told otherwise. `stability` says how alike the models are
-    explained: the overlap of the best `share` of the tokens, for each method and pair of models. `untrained` adds a
-    model to these that never saw the task: the pretrained encoder that training began from (a directory or hub name),
-    which gets a random head; "random", every weight; or a model of your own. `out` is the directory for explanations
-    and results: a run that was stopped goes on from what is there, and further methods, metrics and texts are added to
-    it. Without it they last as long as the comparison that is returned.
+    explained: the overlap of the best `share` of the tokens (0.25), for each method and pair of models. `untrained`
+    adds a model to these that never saw the task: the pretrained encoder that training began from (a directory or hub
+    name; "", the embedded one), which gets a random head; "random", every weight; or a model of your own. `out` is the
+    directory for explanations and results: a run that was stopped goes on from what is there, and further methods,
+    metrics and texts are added to it. Without it they last as long as the comparison that is returned.
     """
     examples, labels, source = _examples(data)
     models = _models(model, tokenizer)
@@ -98,10 +102,12 @@ def compare(
         )
     beside = _untrained(untrained, tokenizer, models, seed)
     if stability:
+        share = SHARE if share is None else share
         _check_stability([*models, *beside], share)
-    elif beside:
-        raise InputError("an untrained model is for the test of stability; ask for that too (--stability)")
-    _warn_of_labels(examples, labels, models)
+    elif beside or share is not None:
+        what = "an untrained model" if beside else "a share of the tokens"
+        raise InputError(f"{what} is for the test of stability; ask for that too (--stability)")
+    of_model = {title: _labelled(examples, labels, title, own) for title, own in models.items()}
     asked = metrics_to_compare(metrics, options, linking=linking, marked=marked_kinds(examples))
     rank_by = rank_by or asked[0].metric.name
     if rank_by not in {choice.metric.name for choice in asked}:
@@ -132,14 +138,14 @@ def compare(
                 some = examples[start : start + size]
                 worker.keep_texts(number, some)
                 for title, own in models.items():
-                    worker.do(Part(number, some, title, own))
+                    worker.do(Part(number, of_model[title][start : start + size], title, own))
                 for title, own in beside.items():
                     explains_only.do(Part(number, some, title, own))
         for title, own in models.items():
             if cut := sum(read_json(store.predictions(title, part))["cut"] for part in store.parts()):
                 warnings.warn(cut_message(cut, len(examples), own.max_length), stacklevel=2)
         summary = _summary(store, worker, settings, models, rank_by, seed)
-        if stability:
+        if share is not None:
             summary = replace(summary, stability=_stability(store, worker, [*models, *beside], share, seed))
         write_json(store.directory / RESULTS, summary_to_json(summary))
         found = Comparison(store.directory)
@@ -186,17 +192,19 @@ def _check_same_texts(store: Store, examples: Sequence[Example]) -> None:
         )
 
 
-def _warn_of_labels(examples: Sequence[Example], names: Sequence[str] | None, models: Mapping[str, Model]) -> None:
-    """Say that labels are not the model's, so that nobody wonders why no text counts as right."""
-    labelled = [example for example in examples if isinstance(example.label, int | str)]
-    for title, model in models.items():
-        found = {true_label(example, names, model) for example in labelled}
-        if labelled and not model.regression and not found & set(model.labels):
-            warnings.warn(
-                f"no text counts as right or wrong: labels such as {labelled[0].label!r} are not those of {title} "
-                f"({', '.join(model.labels)})",
-                stacklevel=3,
-            )
+def _labelled(examples: Sequence[Example], names: Sequence[str] | None, title: str, model: Model) -> Sequence[Example]:
+    """The examples with labels that one model can be right about; says so if they have others."""
+    taken = without_other_numbers(examples, names, model)
+    given = [example.label for example in examples if isinstance(example.label, int | str)]
+    found = {true_label(example, names, model) for example in taken}
+    if given and not model.regression and not found & set(model.labels):
+        other = next((label for label in given if label not in range(len(model.labels))), given[0])
+        warnings.warn(
+            f"no text counts as right or wrong: labels such as {other!r} are not those of {title} "
+            f"({', '.join(model.labels)})",
+            stacklevel=3,
+        )
+    return taken
 
 
 def _examples(data: Data) -> tuple[list[Example], Sequence[str] | None, str]:
@@ -232,10 +240,11 @@ def _summary(
         Measure(choice.metric.name, choice.metric.best, choice.options, choice.metric.needs, about(choice.metric))
         for choice in worker.metrics
     )
-    standings, agreements, advices, answers, tokens = [], [], {}, {}, 0
+    records = {title: [_record(store, worker, title, name) for name in worker.methods] for title in models}
+    beside = contrasts(records, measures, seed)
+    standings, agreements, advices, answers = [], [], {}, {}
     for title, model in models.items():
-        records = [_record(store, worker, title, name) for name in worker.methods]
-        rows = ranked(records, measures, rank_by, seed)
+        rows = ranked(records[title], measures, rank_by, seed)
         ran = [row.method for row in rows if not row.failure]
         if not ran:
             raise MissingCapability(f"none of the methods can explain {title}: {rows[0].failure}")
@@ -246,16 +255,16 @@ def _summary(
         agreements.append(agreement(title, scoring, texts, unit))
         said = [read_json(store.predictions(title, part)) for part in store.parts()]
         predicted, known = ([each for part in said for each in part[key]] for key in ("predicted", "labels"))
-        advices[title] = _silence(predicted) + advice(rows, measures, rank_by, settings["texts"])
+        own = advice(rows, measures, rank_by, settings["texts"])
+        advices[title] = " ".join(filter(None, (_silence(predicted), own, beside_the_first(beside, title, rank_by))))
         if set(known) & set(model.labels):  # else data and model speak of different things
             answers[title] = _answers(known, predicted)
-        tokens = max(tokens, *(record.tokens for record in records))
     return Summary(
         command=settings["command"],
         data=settings["data"],
         models=tuple(models),
         texts=settings["texts"],
-        tokens=tokens,
+        tokens=max(record.tokens for each in records.values() for record in each),
         measures=measures,
         ranked_by=rank_by,
         standings=tuple(standings),
@@ -264,6 +273,7 @@ def _summary(
         versions=results.versions(),
         hardware=results.hardware(),
         answers=answers,
+        contrasts=beside,
     )
 
 
@@ -295,7 +305,7 @@ def _answers(known: Sequence[str | None], predicted: Sequence[str]) -> Answers:
 def _silence(predicted: Sequence[str]) -> str:
     """A sentence for the advice if the model answered some texts with NaN or infinity."""
     if silent := predicted.count(""):
-        return f"The model answers {silent} of {len(predicted)} texts with NaN or infinity; these are left out. "
+        return f"The model answers {silent} of {len(predicted)} texts with NaN or infinity; these are left out."
     return ""
 
 

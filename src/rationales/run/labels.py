@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from rationales.data import Example
 from rationales.models import Model
@@ -22,9 +23,26 @@ def true_label(example: Example, names: Sequence[str] | None, model: Model) -> s
         return None
     own = {name.casefold(): name for name in model.labels}
     if isinstance(label, int):
-        if not names or all(re.fullmatch(r"LABEL_\d+", name) for name in model.labels):
+        if not names or _unnamed(model):
             return model.labels[label] if label in range(len(model.labels)) else str(label)
         if not any(name.casefold() in own for name in names):
             return None
         label = names[label] if label in range(len(names)) else str(label)
     return own.get(label.casefold(), label)
+
+
+def without_other_numbers(examples: Sequence[Example], names: Sequence[str] | None, model: Model) -> Sequence[Example]:
+    """The examples, without their labels if those are numbers and count something else than the model's classes.
+
+    Of stars from 1 to 5 a model of two classes would take each 1 for its second class, and be wrong about all others.
+    """
+    numbers = {example.label for example in examples if isinstance(example.label, int)}
+    counted = not names or _unnamed(model)
+    if model.regression or not counted or numbers <= set(range(len(model.labels))):
+        return examples
+    return [replace(example, label=None) for example in examples]
+
+
+def _unnamed(model: Model) -> bool:
+    """Whether the model was never told what its classes are called."""
+    return all(re.fullmatch(r"LABEL_\d+", name) for name in model.labels)

@@ -1,0 +1,91 @@
+"""Model against model: differences on the same texts, from values that were made up and from a comparison."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from rationales import compare
+from rationales.comparison import Comparison, Measure
+from rationales.data import Example
+from rationales.metrics.aggregate import aggregate
+from rationales.run.contrasts import beside_the_first, contrasts
+from rationales.run.ranking import Record
+from tiny import classifier
+
+HIGH, LOW = Measure("comprehensiveness", "high", {}), Measure("sufficiency", "low", {})
+TEXTS = np.random.default_rng(0).normal(size=200)  # texts differ far more than models do
+
+
+def record(model: str, method: str, more: float, *, failure: str = "") -> Record:
+    values = {"comprehensiveness": TEXTS + more, "sufficiency": TEXTS + more}
+    return Record(model, method, {}, {} if failure else values, failure=failure)
+
+
+def made(*others: Record):
+    methods = [other.method for other in others]
+    return {"plain": [record("plain", method, 0.0) for method in methods], "faithful": list(others)}
+
+
+def test_a_difference_is_paired_and_positive_if_better():
+    found = contrasts(made(record("faithful", "attention", 0.01)), [HIGH, LOW])
+    assert [(item.metric, item.method, item.one, item.other) for item in found] == [
+        ("comprehensiveness", "attention", "plain", "faithful"),
+        ("sufficiency", "attention", "plain", "faithful"),
+    ]
+    assert [item.mean for item in found] == pytest.approx([0.01, -0.01])
+    assert found[0].low > 0 > found[1].high  # though either interval of the models holds the other's mean
+
+
+def test_the_interval_is_that_of_the_differences():
+    noise = np.random.default_rng(1).normal(size=len(TEXTS))
+    other = record("faithful", "attention", 0.0)
+    other.values["comprehensiveness"] = TEXTS + noise
+    (found,) = contrasts(made(other), [HIGH], seed=3)
+    expected = aggregate(noise, seed=3)
+    assert [found.low, found.mean, found.high] == pytest.approx([expected.low, expected.mean, expected.high])
+
+
+def test_what_one_of_them_could_not_do_is_left_out():
+    others = (record("faithful", "attention", 0.1, failure="no attention"), record("faithful", "gradient", 0.1))
+    assert [item.method for item in contrasts(made(*others), [HIGH])] == ["gradient"]
+
+
+def test_one_model_has_nothing_beside_it():
+    assert contrasts({"plain": [record("plain", "attention", 0.0)]}, [HIGH]) == ()
+
+
+def test_the_sentence_says_what_is_better_worse_and_neither():
+    noise = np.random.default_rng(1).normal(size=len(TEXTS))
+    same = record("faithful", "random", 0.0)
+    same.values["comprehensiveness"] = TEXTS + noise - noise.mean()
+    better, worse = record("faithful", "attention", 0.12), record("faithful", "gradient", -0.05)
+    found = contrasts(made(better, worse, same), [HIGH, LOW])
+    assert beside_the_first(found, "faithful", "comprehensiveness") == (
+        "Beside `plain`, by comprehensiveness on the same texts: clearly better for `attention` (+0.120); "
+        "clearly worse for `gradient` (-0.050); within noise for `random`."
+    )
+    assert beside_the_first(found, "plain", "comprehensiveness") == ""
+
+
+def test_a_comparison_says_it_and_keeps_it(tmp_path):
+    texts = [Example(str(place), (f"the {food} was good ,",)) for place, food in enumerate(("soup", "pasta", "food"))]
+    models = {"one": classifier("bert", seed=0), "two": classifier("bert", seed=1)}
+    found = compare(models, texts, ["gradient"], ["comprehensiveness", "sufficiency"], out=tmp_path / "c").summary
+    assert {(item.method, item.metric) for item in found.contrasts} == {
+        (method, measure.name) for method in ("gradient", "random") for measure in found.measures
+    }
+    means = {(item.model, item.method): item.figures["comprehensiveness"].mean for item in found.standings}
+    first = next(item for item in found.contrasts if (item.method, item.metric) == ("gradient", "comprehensiveness"))
+    assert first.mean == pytest.approx(means["two", "gradient"] - means["one", "gradient"])
+    assert "Beside `one`, by comprehensiveness" in found.advice["two"]
+    assert "Beside" not in found.advice["one"]
+    assert Comparison.load(tmp_path / "c").summary.contrasts == found.contrasts
+
+
+def test_the_same_model_twice_is_no_better(tmp_path):
+    texts = [Example(str(place), (f"the {food} was good ,",)) for place, food in enumerate(("soup", "pasta", "food"))]
+    own = classifier("bert")
+    found = compare({"one": own, "two": own}, [*texts, replace(texts[0], id="again")], ["gradient"]).summary
+    assert {(item.mean, item.low, item.high) for item in found.contrasts} == {(0.0, 0.0, 0.0)}
+    assert "clearly" not in found.advice["two"].partition("Beside")[2]
