@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from torch import nn
 
 from rationales.errors import FileFormatError, InputError, ModelError
 from rationales.train import checkpoint
-from rationales.train.loop import Buckets, Settings, _groups, _schedule, fit, gathered, session
+from rationales.train.loop import Buckets, Settings, _groups, _progress, _schedule, fit, gathered, session
 
 LENGTHS = [int(length) for length in np.random.default_rng(0).integers(3, 80, 1003)]
 
@@ -99,6 +100,29 @@ def test_half_precision_needs_a_device_that_has_it(monkeypatch):
         pass
     with session(Settings()) as accelerator:
         assert accelerator.mixed_precision == "no"
+
+
+@pytest.mark.parametrize(
+    ("columns", "figures"),
+    [
+        (80, "classification 0.125  dev accuracy 0.875"),
+        (120, "classification 0.125  dev accuracy 0.875  loss 0.500  gradient 0.250"),
+        (200, "adversarial 0.250  guidance 0.250  learning rate 5.0e-05"),
+        (40, ""),
+    ],
+)
+def test_the_bar_keeps_its_steps_and_time_in_a_narrow_terminal(monkeypatch, capsys, columns, figures):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", str(columns))
+    terms = {"gradient": 0.25, "parameters": 99.5, "adversarial": 0.25, "guidance": 0.25}
+    with session(Settings()) as accelerator, _progress(accelerator, 1050, "accuracy") as show:
+        show(350, rate=5e-5, loss=0.5, classification=0.125, dev=0.875, **terms)
+        show(1050)
+    last = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", capsys.readouterr().err).rstrip().splitlines()[-1]
+    line = last.rpartition("\r")[2].strip()
+    assert len(line) <= columns
+    assert re.fullmatch(rf"\S{{16}} 1050/1050 (.*){re.escape(figures)} +\d:\d\d:\d\d", line), line
 
 
 class Line(nn.Module):

@@ -39,6 +39,7 @@ log = logging.getLogger(__name__)
 Precision: TypeAlias = Literal["no", "bf16", "fp16"]
 
 _POOL = 50  # batches' worth of rows among which rows of like length are brought together
+_BAR = 16  # columns of a terminal
 _READ_LOSS_EVERY = 10  # steps; each reading makes the processor wait for the device
 
 
@@ -280,11 +281,11 @@ def _step(accelerator: Accelerator, module: nn.Module, optimizer: Any, rows: lis
 
 @contextmanager
 def _progress(accelerator: Accelerator, steps: int, score: str) -> Iterator[Callable[..., None]]:
-    """A bar on standard error, if that is a terminal."""
+    """A bar on standard error, if that is a terminal, with as many figures as there is room for."""
     console = Console(stderr=True)
-    forms = {"loss": "loss {:.3f}", "rate": "learning rate {:.1e}", "dev": f"dev {score} {{:.3f}}"}
     shown: dict[str, float] = {}
-    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
+    columns = (BarColumn(_BAR), MofNCompleteColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
+    others = _BAR + len(f"{steps}/{steps}") + len("0:00:00") + len(columns) - 1
     with Progress(
         *columns,
         console=console,
@@ -295,8 +296,24 @@ def _progress(accelerator: Accelerator, steps: int, score: str) -> Iterator[Call
 
         def show(step: int, **values: float) -> None:
             shown.update(values)
-            others = {key: f"{key} {{:.3f}}" for key in shown if key not in forms}
-            text = "  ".join(form.format(shown[key]) for key, form in {**forms, **others}.items() if key in shown)
-            bar.update(task, completed=step, description=text)
+            bar.update(task, completed=step, description=_figures(shown, score, console.width - others))
 
         yield show
+
+
+def _figures(shown: Mapping[str, float], score: str, width: int) -> str:
+    """What counts most comes first; what does not fit is left out, and what comes behind it.
+
+    >>> _figures({"rate": 5e-5, "loss": 0.5, "classification": 0.25, "dev": 0.75}, "accuracy", 42)
+    'classification 0.250  dev accuracy 0.750'
+    """
+    forms = {"rate": "learning rate {:.1e}", "dev": f"dev {score} {{:.3f}}"}
+    first = ("classification", "dev", "loss") if "classification" in shown else ("loss", "dev")
+    order = sorted(shown, key=lambda key: (key == "rate", first.index(key) if key in first else len(first)))
+    text = ""
+    for key in order:
+        longer = f"{text}  {forms.get(key, f'{key} {{:.3f}}').format(shown[key])}".strip()
+        if len(longer) > width:
+            break
+        text = longer
+    return text
