@@ -13,7 +13,7 @@ from rationales.comparison.types import Curves, Figure, Measure, Standing
 from rationales.report import charts, palette, svg
 from rationales.report.svg import Box, Scale
 
-LOOKS = svg.looks(METHODS, "random", palette.SERIES)
+LOOKS = svg.looks(METHODS, ("random",), palette.SERIES)
 STANDINGS = summary().standings
 NAN = math.nan
 
@@ -96,7 +96,7 @@ def test_names_beside_points_do_not_cover_each_other():
 
 
 def test_looks_differ_in_colour_dash_and_marker():
-    many = svg.looks([f"method {number}" for number in range(30)], "random", palette.SERIES)
+    many = svg.looks([f"method {number}" for number in range(30)], ("random",), palette.SERIES)
     assert len(set(many.values())) == 31
     first = list(many.values())[:6]
     for part in ("style", "dash", "marker"):
@@ -192,7 +192,7 @@ def test_a_figure_without_an_interval_is_still_drawn():
 
 def test_names_from_outside_are_text():
     name = '"><script>x</script>' + "x" * 50
-    looks = svg.looks([name], "random", palette.SERIES)
+    looks = svg.looks([name], ("random",), palette.SERIES)
     rows = [standing(name, 0.4, 2, Curves((0.0, 1.0), (1.0, 0.0), (0.0, 1.0)))]
     measure = Measure("comprehensiveness", "high", {})
     for chart in [*charts.curves("c", rows, looks), charts.cost("k", rows, measure, looks)]:

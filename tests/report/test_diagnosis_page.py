@@ -15,7 +15,7 @@ from rationales.report.charts import BOTTOM, LEFT, RIGHT, Chart
 from rationales.report.diagnosis import findings, sections, write_diagnosis
 from rationales.report.trends import Line, Spread, Words, bars, trend
 
-LOOKS = svg.looks(("rnp", "ver"), "", palette.SERIES)
+LOOKS = svg.looks(("rnp", "ver"), (), palette.SERIES)
 WORDS = Words("Title", "Note.", "updates", "F1")
 
 

@@ -75,7 +75,7 @@ def _option(value: Any) -> str:
 
 def sections(content: Mapping[str, Any]) -> list[Section]:
     """The charts, by the question that they answer; questions without an answer are left out."""
-    looks = svg.looks(("rnp", "ver", "held_predictor", "random_selection"), "", palette.SERIES)
+    looks = svg.looks(("rnp", "ver", "held_predictor", "random_selection"), (), palette.SERIES)
     found = [
         Section(
             "Does the selector still explore?",

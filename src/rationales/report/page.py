@@ -20,7 +20,7 @@ from rationales.explanation.files import package_version, replacing
 from rationales.report import grid, palette
 from rationales.report.cases import Drawn
 from rationales.report.safe import asset, environment
-from rationales.report.summary import WRITING, ModelView, stability_views, views
+from rationales.report.summary import WRITING, ModelView, page_looks, stability_views, views
 
 
 def write_page(
@@ -37,7 +37,8 @@ def write_page(
     """
     style = palette.css() + asset("highlights.css") + asset("figures.css") + asset("page.css")
     script = asset("page.js")
-    models = [view for place, summary in enumerate(summaries) for view in views(summary, f"{place}-")]
+    looks = page_looks(summaries)
+    models = [view for place, summary in enumerate(summaries) for view in views(summary, looks, f"{place}-")]
     made_by = dict.fromkeys([*(summary.command for summary in summaries), command])
     pieces = (
         environment()
@@ -48,7 +49,7 @@ def write_page(
             style=Markup(style),
             script=Markup(script),
             models=models,
-            stability=stability_views(summaries),
+            stability=stability_views(summaries, looks),
             drawn=Drawn(cases, _order(models)),
             commands=[made for made in made_by if made],
             facts=_facts(summaries, models),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from rationales.comparison.types import RANDOM, Likeness, Overlap, Stability, Summary
-from rationales.report import charts, palette, svg
+from rationales.comparison.types import Likeness, Overlap, Stability, Summary
+from rationales.report import charts
 from rationales.report.charts import Chart
 from rationales.report.figures import fixed
 from rationales.report.ranking import bounds
@@ -54,12 +55,11 @@ class StabilityView:
     charts: list[Chart]
 
 
-def view(summary: Summary, key: str) -> StabilityView | None:
+def view(summary: Summary, key: str, looks: Mapping[str, Look]) -> StabilityView | None:
     """What there is to show, if stability was asked for."""
     stability = summary.stability
     if stability is None:
         return None
-    looks = svg.looks((standing.method for standing in summary.standings), RANDOM, palette.SERIES)
     trained = any(item.trained for item in stability.methods)
     heads = (("between trained models",) if trained else ()) + (
         ("with the untrained model",) if stability.untrained else ()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from rationales.comparison.types import FLOORS, RANDOM, Agreement, Summary
+from rationales.comparison.types import FLOORS, Agreement, Summary
 from rationales.report import charts, grid, palette, ranking, stability, svg
 from rationales.report.figures import answered, counted, fixed
 from rationales.report.safe import asset, environment, escaped
@@ -30,10 +30,14 @@ class ModelView:
     matrix: list[tuple[str, list[ranking.Agreed]]]
 
 
-def views(summary: Summary, prefix: str = "") -> list[ModelView]:
-    """One view for each model; a method looks the same in all of them."""
-    methods = [standing.method for standing in summary.standings]
-    looks = svg.looks(methods, next((method for method in methods if method in FLOORS), RANDOM), palette.SERIES)
+def page_looks(summaries: Sequence[Summary]) -> Mapping[str, Look]:
+    """How each method is drawn: the same in every chart of all comparisons."""
+    methods = (standing.method for summary in summaries for standing in summary.standings)
+    return svg.looks(methods, FLOORS, palette.SERIES)
+
+
+def views(summary: Summary, looks: Mapping[str, Look], prefix: str = "") -> list[ModelView]:
+    """One view for each model."""
     return [_view(summary, model, f"{prefix}{place}", looks) for place, model in enumerate(summary.models)]
 
 
@@ -56,9 +60,11 @@ def _view(summary: Summary, model: str, key: str, looks: Mapping[str, Look]) -> 
     )
 
 
-def stability_views(summaries: Sequence[Summary], prefix: str = "") -> list[stability.StabilityView]:
+def stability_views(
+    summaries: Sequence[Summary], looks: Mapping[str, Look], prefix: str = ""
+) -> list[stability.StabilityView]:
     """A view for each comparison that asked for stability."""
-    found = (stability.view(summary, f"{prefix}{place}") for place, summary in enumerate(summaries))
+    found = (stability.view(summary, f"{prefix}{place}", looks) for place, summary in enumerate(summaries))
     return [view for view in found if view is not None]
 
 
@@ -79,8 +85,8 @@ def prose(text: str) -> Markup:
 
 def summary_html(summary: Summary) -> str:
     """The advice, the ranked table and the charts as HTML that brings its own style, as a notebook shows them."""
-    prefix = _prefix(summary)
-    return _alone(models=views(summary, prefix), stability=stability_views([summary], prefix), grid=None)
+    prefix, looks = _prefix(summary), page_looks([summary])
+    return _alone(models=views(summary, looks, prefix), stability=stability_views([summary], looks, prefix), grid=None)
 
 
 def grid_html(summaries: Sequence[Summary]) -> str:

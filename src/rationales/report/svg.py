@@ -6,7 +6,7 @@ Colours come from the classes of the page's style, never from here, so that a ch
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -37,14 +37,14 @@ class Look:
     marker: str
 
 
-def looks(methods: Iterable[str], floor: str, colours: int) -> Mapping[str, Look]:
-    """A look for each method; the floor's is a thin grey one."""
-    others = [method for method in dict.fromkeys(methods) if method != floor]
+def looks(methods: Iterable[str], floors: Collection[str], colours: int) -> Mapping[str, Look]:
+    """A look for each method; that of floors is a thin grey one."""
+    others = [method for method in dict.fromkeys(methods) if method not in floors]
     found = {
         method: Look(f"s{place % colours}", _DASHES[place % len(_DASHES)], _MARKERS[place % len(_MARKERS)])
         for place, method in enumerate(others)
     }
-    return {**found, floor: Look(FLOOR, "1 4", _MARKERS[0])}
+    return {**found, **dict.fromkeys(floors, Look(FLOOR, "1 4", _MARKERS[0]))}
 
 
 @dataclass(frozen=True)
