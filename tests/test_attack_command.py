@@ -1,6 +1,7 @@
 """`rationales attack`, as a user calls it."""
 
 import json
+import re
 
 import pytest
 
@@ -41,18 +42,56 @@ def call(tmp_path, monkeypatch, capsys, models):
     return run
 
 
+def columns(out, first):
+    """The cells behind each heading of the table of which this line, or what it begins with, is the first."""
+    lines = out[out.index(first) :].split("\n\n")[0].splitlines()
+    cells = [re.split(r"\s{2,}", line.strip()) for line in lines if line.strip() and "──" not in line]
+    return {row[0]: row[1:] for row in cells}
+
+
 def test_a_table_of_two_models_and_every_text_in_a_file(call, tmp_path):
     code, out, err = call(model=("one", "two"))
     assert code == 0, err
-    rows = [line.split() for line in out.splitlines() if line.strip().endswith(tuple("0123456789"))]
-    assert [row[0].rpartition("/")[2] for row in rows] == ["one", "two"]
-    assert "under attack" in out
     assert "every text: attack/results.json" in err
     found = json.loads((tmp_path / "attack/results.json").read_text())
-    for row, figures in zip(rows, found["models"], strict=True):
-        assert row[1:5] == [str(figures[name]) for name in ("texts", "right", "flipped", "no_edits")]
-        assert row[5] == f"{figures['accuracy']:.1%}"
-        assert len(figures["outcomes"]) == figures["texts"] == 9
+    assert re.search(r"/one\s.*/two\s", out)
+    shown = columns(out, "texts ")
+    for number, figures in enumerate(found["models"]):
+        cells = {name: row[number] for name, row in shown.items() if len(row) == 2}
+        assert cells["texts"] == str(figures["texts"]) == str(len(figures["outcomes"])) == "9"
+        assert cells["right before"] == str(figures["right"])
+        assert cells["flipped"] == str(figures["flipped"])
+        assert cells["nothing to edit"] == str(figures["no_edits"])
+        assert cells["accuracy before ↑"] == f"{figures['accuracy']:.1%}"
+        for name, title in (("accuracy_under_attack", "accuracy under attack ↑"), ("success_rate", "success rate ↓")):
+            low, high = figures[f"{name}_interval"]
+            assert low <= figures[name] <= high
+            assert cells[title] == f"{figures[name]:.1%} ({100 * low:.1f}–{100 * high:.1f})"
+
+
+def test_a_second_model_stands_beside_the_first(call, tmp_path):
+    code, out, err = call(model=("one", "two"))
+    assert code == 0, err
+    paired = json.loads((tmp_path / "attack/results.json").read_text())["paired"]
+    assert [each["figure"] for each in paired] == ["accuracy_under_attack", "success_rate"]
+    assert paired[0]["first"].endswith("/one")
+    assert f"Beside {paired[0]['first']}, text by text" in out
+    rows = [
+        re.split(r"\s{2,}", line.strip()) for line in out.splitlines() if line.strip().startswith(paired[0]["other"])
+    ]
+    assert rows == [
+        [
+            each["other"],
+            each["figure"].replace("_", " "),
+            *(str(each[name]) for name in ("texts", "only_first", "only_other")),
+            f"{each['p']:.3f}",
+        ]
+        for each in paired
+    ]
+
+
+def test_one_model_stands_beside_none(call):
+    assert "text by text" not in call()[1]
 
 
 def test_options_reach_the_search_and_json_is_the_results(call, tmp_path):

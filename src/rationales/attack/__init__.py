@@ -6,7 +6,19 @@ CheckList.
 
 from rationales.attack.attacking import attack
 from rationales.attack.edits import KINDS, Change, Edit, applied, candidates
-from rationales.attack.results import Attacked, Figures
+from rationales.attack.results import Attacked, Figures, Paired
 from rationales.attack.search import Outcome, Search
 
-__all__ = ["KINDS", "Attacked", "Change", "Edit", "Figures", "Outcome", "Search", "applied", "attack", "candidates"]
+__all__ = [
+    "KINDS",
+    "Attacked",
+    "Change",
+    "Edit",
+    "Figures",
+    "Outcome",
+    "Paired",
+    "Search",
+    "applied",
+    "attack",
+    "candidates",
+]

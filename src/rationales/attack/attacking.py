@@ -86,6 +86,7 @@ def attack(
             "versions": results.versions(),
             "hardware": results.hardware(),
             "models": found.plain(),
+            "paired": [asdict(each) for each in found.paired],
         }
         write_json(directory / RESULTS, content)
     return found

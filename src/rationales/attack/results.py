@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from itertools import product
+from typing import Any, Literal, TypeAlias, get_args
 
+from rationales.attack.certainty import mcnemar, wilson
 from rationales.attack.edits import Change, Edit
 from rationales.attack.search import Outcome
+
+HELD = ("survived", "no_edits")
+"""How a text ends on which a model was right before and after."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +64,47 @@ class Figures:
             _mean(each.queries for each in right),
         )
 
+    @property
+    def accuracy_under_attack_interval(self) -> tuple[float, float]:
+        """Wilson's 95 % interval of that share, over texts like these."""
+        return wilson(self.right - self.flipped, self.texts)
+
+    @property
+    def success_rate_interval(self) -> tuple[float, float]:
+        """Wilson's 95 % interval of that share, over texts like these."""
+        return wilson(self.flipped, self.right)
+
+
+Compared: TypeAlias = Literal["accuracy_under_attack", "success_rate"]
+
+
+@dataclass(frozen=True)
+class Paired:
+    """Two models attacked on the same texts: on how many one of them holds and the other does not.
+
+    By `accuracy_under_attack` a model holds where it was right and did not flip, of all texts; by `success_rate` where
+    it did not flip, of the texts that both had right before. `p` is that of McNemar's exact test.
+    """
+
+    first: str
+    other: str
+    figure: Compared
+    texts: int
+    only_first: int
+    only_other: int
+    p: float
+
+    @classmethod
+    def of(cls, first: str, other: str, figure: Compared, outcomes: Mapping[str, Sequence[Outcome]]) -> Paired:
+        """The two by one of the figures."""
+        pairs = zip(outcomes[first], outcomes[other], strict=True)
+        statuses = [(one.status, another.status) for one, another in pairs]
+        if figure == "success_rate":
+            statuses = [each for each in statuses if "wrong" not in each]
+        held = [(one in HELD, another in HELD) for one, another in statuses]
+        only_first, only_other = held.count((True, False)), held.count((False, True))
+        return cls(first, other, figure, len(held), only_first, only_other, mcnemar(only_first, only_other))
+
 
 @dataclass(frozen=True)
 class Attacked:
@@ -67,10 +113,22 @@ class Attacked:
     figures: tuple[Figures, ...]
     outcomes: Mapping[str, Sequence[Outcome]]
 
+    @property
+    def paired(self) -> tuple[Paired, ...]:
+        """Each further model beside the first, by both figures."""
+        first, *others = (each.model for each in self.figures)
+        return tuple(Paired.of(first, *each, self.outcomes) for each in product(others, get_args(Compared)))
+
     def plain(self) -> list[dict[str, Any]]:
-        """For JSON."""
+        """The models for JSON."""
         return [
-            {**asdict(each), "outcomes": [asdict(one) for one in self.outcomes[each.model]]} for each in self.figures
+            {
+                **asdict(each),
+                "accuracy_under_attack_interval": each.accuracy_under_attack_interval,
+                "success_rate_interval": each.success_rate_interval,
+                "outcomes": [asdict(one) for one in self.outcomes[each.model]],
+            }
+            for each in self.figures
         ]
 
 

@@ -22,9 +22,10 @@ from rationales.cli.fields import DataDir, OnError, Quotes, built, parameter, wi
 from rationales.data import Columns, load
 from rationales.errors import InputError
 from rationales.registry import options_of
+from rationales.report.terminal import printable
 
 if TYPE_CHECKING:
-    from rationales.attack import Figures
+    from rationales.attack import Attacked, Figures, Paired
 
 EXAMPLES = """Examples:
 
@@ -85,33 +86,73 @@ def attack(
     if as_json:
         print(json.dumps(json.loads(results.read_text(encoding="utf-8")), ensure_ascii=False))
     else:
-        _print(found.figures, Console())
+        _print(found, Console())
     print(f"every text: {results}", file=sys.stderr)
 
 
-def _print(figures: Sequence[Figures], console: Console) -> None:
-    """One row for each model."""
-    from rationales.report.terminal import printable
-
+def _print(found: Attacked, console: Console) -> None:
+    """The figures of each model, and the further models beside the first."""
     if not console.is_terminal:
-        console.width = max(console.width, 160)
+        console.width = max(console.width, 40 + 40 * len(found.figures))
+    console.print(_table(found.figures))
+    if found.paired:
+        console.print(_paired_table(found.paired))
+
+
+def _table(figures: Sequence[Figures]) -> Table:
+    """One column for each model."""
     table = Table(box=box.SIMPLE_HEAD)
-    table.add_column("model")
-    for heading in (
-        *("texts", "right\nbefore", "flipped", "nothing\nto edit", "accuracy\nbefore ↑", "accuracy\nunder attack ↑"),
-        *("success\nrate ↓", "words\nchanged", "of those\nflipped", "queries\nper text"),
-    ):
-        table.add_column(heading, justify="right")
+    table.add_column("")
     for each in figures:
-        counts = (each.texts, each.right, each.flipped, each.no_edits)
-        shares = (each.accuracy, each.accuracy_under_attack, each.success_rate)
-        touched = (each.words_changed, each.words_changed_flipped)
-        queries = "–" if math.isnan(each.queries) else f"{each.queries:.1f}"
-        table.add_row(Text(printable(each.model)), *map(str, counts), *map(_percent, (*shares, *touched)), queries)
-    table.caption = "Success rate, words changed and queries are of the texts that were right before."
+        table.add_column(Text(printable(each.model)), justify="right", overflow="fold")
+    rows = {
+        "texts": [str(each.texts) for each in figures],
+        "right before": [str(each.right) for each in figures],
+        "flipped": [str(each.flipped) for each in figures],
+        "nothing to edit": [str(each.no_edits) for each in figures],
+        "accuracy before ↑": [_percent(each.accuracy) for each in figures],
+        "accuracy under attack ↑": [
+            _with_interval(each.accuracy_under_attack, each.accuracy_under_attack_interval) for each in figures
+        ],
+        "success rate ↓": [_with_interval(each.success_rate, each.success_rate_interval) for each in figures],
+        "words changed": [_percent(each.words_changed) for each in figures],
+        "… where it flipped": [_percent(each.words_changed_flipped) for each in figures],
+        "queries per text": ["–" if math.isnan(each.queries) else f"{each.queries:.1f}" for each in figures],
+    }
+    for heading, cells in rows.items():
+        table.add_row(heading, *cells)
+    table.caption = (
+        "Success rate, words changed and queries are of the texts that were right before. In brackets: 95 % intervals."
+    )
     table.caption_justify = "left"
-    console.print(table)
+    return table
+
+
+def _paired_table(paired: Sequence[Paired]) -> Table:
+    """Two rows for each model but the first."""
+    table = Table(box=box.SIMPLE_HEAD, title=Text(f"Beside {printable(paired[0].first)}, text by text"))
+    table.title_justify = "left"
+    table.add_column("model", overflow="fold")
+    table.add_column("by")
+    for heading in ("texts", "only the\nfirst holds", "only this\none holds", "p"):
+        table.add_column(heading, justify="right")
+    for each in paired:
+        p = "< 0.001" if each.p < 0.001 else f"{each.p:.3f}"
+        counts = map(str, (each.texts, each.only_first, each.only_other))
+        table.add_row(Text(printable(each.other)), each.figure.replace("_", " "), *counts, p)
+    table.caption = (
+        "A model holds where it was right and did not flip; by success rate, of the texts that both had right. "
+        "p: McNemar's exact test."
+    )
+    table.caption_justify = "left"
+    return table
 
 
 def _percent(share: float) -> str:
     return "–" if math.isnan(share) else f"{share:.1%}"
+
+
+def _with_interval(share: float, interval: tuple[float, float]) -> str:
+    """`20.0% (5.7–51.0)`, or a dash."""
+    low, high = (100 * end for end in interval)
+    return "–" if math.isnan(share) else f"{share:.1%} ({low:.1f}–{high:.1f})"
