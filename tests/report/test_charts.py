@@ -65,6 +65,39 @@ def test_logarithmic_ticks(low, high):
     assert all(low <= tick <= high for tick in ticks)
 
 
+def ticks_of(root: Element) -> tuple[list[str], list[str]]:
+    """What is written along both axes: across, and upright."""
+    ticks = root.all("text", "tick")
+    return tuple(
+        [tick.text for tick in ticks if tick.attributes["text-anchor"] == anchor] for anchor in ("middle", "end")
+    )
+
+
+def decimals(ticks: list[str]) -> set[int]:
+    return {len(tick.removesuffix(" %").partition(".")[2]) for tick in ticks}
+
+
+@pytest.mark.parametrize("ends", [(-0.031, 0.24), (0.3, 0.3001), (-0.4, 0.4), (0, 1), (0, 1e5), (-0.00007, 0.0003)])
+def test_ticks_have_equal_decimals_and_differ(ends):
+    scale = Scale(*ends, 0, 100)
+    said = scale.said(scale.ticks())
+    assert len(decimals(said)) == 1
+    assert len(set(said)) == len(said)
+    assert not any(float(tick.replace(",", "").replace("−", "-")) == 0 and "−" in tick for tick in said)
+
+
+def test_the_axes_of_a_chart_have_equal_decimals():
+    curves = Curves((0.0, 0.05, 0.125, 0.5), (0.8, 0.4, 0.1, -0.1), (0.1, 0.2, 0.3, 0.4))
+    across, upright = ticks_of(drawn(charts.curves("c", [standing("lime", 0.5, 1, curves)], LOOKS)[0]))
+    assert across == ["0.0 %", "5.0 %", "12.5 %", "50.0 %"]
+    assert len(upright) > 3
+    assert decimals(upright) == {1}
+    rows = [standing("lime", 0.2, 10), standing("gradient", 0.15, 0.01)]
+    across, upright = ticks_of(drawn(charts.cost("k", rows, MEASURES[0], LOOKS)))
+    assert across == ["0.01", "0.1", "1", "10"]  # powers of ten have none to spare
+    assert decimals(upright) == {2}
+
+
 def test_a_scale_around_one_value_has_a_width():
     for values in ([0.0], [0.5], [-3.0, -3.0]):
         scale = svg.fitted(values, 0, 100)

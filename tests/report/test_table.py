@@ -99,6 +99,15 @@ def test_method_names_are_whole_at_80_columns():
     assert lines_with(shown, methods[0], "0.500")
 
 
+def test_what_rounds_to_nothing_has_no_sign():
+    nothing = Figure(-0.0001, -0.0002, -0.0001, 50, 0, (-0.0004, -0.0001))
+    standing = Standing("m", "lime", {}, 1, False, {"comprehensiveness": nothing, "sufficiency": nothing}, 1.0)
+    file = io.StringIO()
+    print_summary(summary(standings=(standing,), agreements=()), Console(file=file, width=120, color_system=None))
+    assert "0.000 [0.000, 0.000]" in file.getvalue()
+    assert "-0.000" not in file.getvalue()
+
+
 def test_directions(shown):
     assert "comprehensiveness ↑" in shown
     assert "sufficiency ↓" in shown

@@ -29,7 +29,7 @@ def grid_blocks(found: GridView, room: int) -> Group:
     parts: list[Text | Table] = [Text("All data sets\n", style="italic")]
     if found.answered:
         known = [column.answers for column in found.columns]
-        shares = ["–  " if answers is None else f"{answers.macro_f1:.3f}  " for answers in known]
+        shares = ["–  " if answers is None else f"{answers.macro_f1:z.3f}  " for answers in known]
         parts += _tables(found, room, "", [("macro-F1", "", shares)])
     for measure, rows in found.sections:
         lines = [(printable(row.method), "dim" if row.is_floor else "", _cells(found, row)) for row in rows]
@@ -122,4 +122,4 @@ def _short(figure: Figure | None, floor: bool, best: bool) -> str:
     if figure is None:
         return "–  "
     unrivalled = floor or math.isnan(figure.gain[0])
-    return f"{'*' if best else ''}{figure.mean:.3f}{'  ' if unrivalled or figure.beats_random else ' ○'}"
+    return f"{'*' if best else ''}{figure.mean:z.3f}{'  ' if unrivalled or figure.beats_random else ' ○'}"

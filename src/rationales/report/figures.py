@@ -11,12 +11,12 @@ from rationales.comparison.types import Answers
 def number(value: float, digits: int = 3) -> str:
     """A number to so many significant digits, without exponents where it is of a usual size.
 
-    >>> number(0.123456), number(-2), number(1234.5), number(1.5e-7), number(float("nan"))
-    ('0.123', '−2', '1,234', '1.5e−7', '–')
+    >>> number(0.123456), number(-2), number(1234.5), number(1.5e-7), number(-0.0), number(float("nan"))
+    ('0.123', '−2', '1,234', '1.5e−7', '0', '–')
     """
     if not math.isfinite(value):
         return "–" if math.isnan(value) else "∞" if value > 0 else "−∞"
-    text = f"{value:.{digits}g}"
+    text = f"{value:z.{digits}g}"
     if "e" in text:
         mantissa, exponent = text.split("e")
         text = f"{value:,.0f}" if 0 <= int(exponent) < 9 else f"{mantissa}e{int(exponent)}"
@@ -28,11 +28,14 @@ def number(value: float, digits: int = 3) -> str:
 def numbers(values: Sequence[float]) -> list[str]:
     """What `number` makes of each; faster, since matrices have many.
 
-    >>> numbers([0.123456, -2, 1.5e-7, float("nan")])
-    ['0.123', '−2', '1.5e−7', '–']
+    >>> numbers([0.123456, -2, 1.5e-7, -0.0, float("nan")])
+    ['0.123', '−2', '1.5e−7', '0', '–']
     """
     texts = ("%.3g " * len(values) % tuple(values)).replace("-", "−").split()
-    return [number(value) if "e" in text or "n" in text else text for value, text in zip(values, texts, strict=True)]
+    return [
+        number(value) if "e" in text or "n" in text or not value else text
+        for value, text in zip(values, texts, strict=True)
+    ]
 
 
 def signed(value: float, digits: int = 3) -> str:
@@ -52,7 +55,20 @@ def fixed(value: float, decimals: int = 3) -> str:
     """
     if not abs(value) < 1e5:
         return number(value)
-    return f"{round(value, decimals) + 0.0:,.{decimals}f}".replace("-", "−")  # adding 0 makes -0 positive
+    return f"{value:z,.{decimals}f}".replace("-", "−")
+
+
+def aligned(values: Sequence[float], digits: int = 10) -> list[str]:
+    """Numbers along an axis, to so many significant digits: all with the decimals of the one that has most.
+
+    >>> aligned([-0.05, 0, 0.05, 0.1]), aligned([0, 100 / 3, 50], digits=3), aligned([0, 2e-9])
+    (['−0.05', '0.00', '0.05', '0.10'], ['0.0', '33.3', '50.0'], ['0', '2e−9'])
+    """
+    rounded = [float(f"{value:.{digits}g}") for value in values]
+    if not max(map(abs, rounded), default=0) >= 1e-6:
+        return list(map(number, values))
+    decimals = max(len(f"{value:.8f}".rstrip("0").partition(".")[2]) for value in rounded)
+    return [fixed(value, decimals) for value in rounded]
 
 
 def answered(answers: Answers) -> str:

@@ -12,7 +12,7 @@ from typing import Literal
 
 from markupsafe import Markup
 
-from rationales.report.figures import number
+from rationales.report.figures import aligned, number
 from rationales.report.safe import escaped
 
 FLOOR = "floor"
@@ -74,6 +74,10 @@ class Scale:
         return [
             place * step for place in range(math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9) + 1)
         ]
+
+    def said(self, ticks: Sequence[float]) -> list[str]:
+        """The ticks as they are written: with equal decimals, but where the scale goes over powers of ten."""
+        return list(map(number, ticks)) if self.how == "log" else aligned(ticks)
 
 
 def _round_step(rough: float) -> float:
@@ -215,14 +219,22 @@ def shortened(name: str, most: int = 22) -> str:
     return name if len(name) <= most else name[: most - 1] + "…"
 
 
+def upright(up: Scale, left: float, right: float) -> Markup:
+    """The numbers of the upright axis, and a faint line at each."""
+    parts = []
+    ticks = up.ticks()
+    for tick, said in zip(ticks, up.said(ticks), strict=True):
+        parts.append(line(left, up(tick), right, up(tick), "grid"))
+        parts.append(text(left - 8, up(tick) + 4, said, "tick", "end"))
+    return Markup("").join(parts)
+
+
 def axes(across: Scale, up: Scale, across_label: str, up_label: str, shares: Sequence[float] = ()) -> Markup:
     """Both axes with ticks, faint lines at the ticks of the upright one, and labels; shares are ticks in percent."""
-    parts = []
-    for tick in up.ticks():
-        parts.append(line(across.start, up(tick), across.end, up(tick), "grid"))
-        parts.append(text(across.start - 8, up(tick) + 4, number(tick), "tick", "end"))
-    for tick in shares or across.ticks():
-        said = f"{number(tick * 100)} %" if shares else number(tick)
+    parts = [upright(up, across.start, across.end)]
+    ticks = shares or across.ticks()
+    percent = [f"{share} %" for share in aligned([tick * 100 for tick in shares], digits=3)]
+    for tick, said in zip(ticks, percent or across.said(ticks), strict=True):
         parts.append(line(across(tick), up.start, across(tick), up.start + 5, "axis"))
         parts.append(text(across(tick), up.start + 18, said, "tick", "middle"))
     parts.append(line(across.start, up.start, across.end, up.start, "axis"))

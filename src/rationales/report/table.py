@@ -78,7 +78,7 @@ def ranked_table(summary: Summary, model: str) -> Table:
 
 def _heading(measure: Measure, floor: Figure | None) -> str:
     name = directed(measure)
-    return name if floor is None or _unknown(floor) else f"{name}\nrandom: {floor.mean:.3f}"
+    return name if floor is None or _unknown(floor) else f"{name}\nrandom: {floor.mean:z.3f}"
 
 
 def _row(standing: Standing, measures: tuple[Measure, ...], floor: Mapping[str, Figure]) -> list[Text | str]:
@@ -99,8 +99,8 @@ def _unknown(figure: Figure | None) -> bool:
 def _cell(figure: Figure, floor: bool) -> str:
     if not figure.count:
         return "–"
-    interval = "" if math.isnan(figure.low) else f" [{figure.low:.3f}, {figure.high:.3f}]"
-    return f"{figure.mean:.3f}{interval}{'  ' if floor or figure.beats_random else ' ○'}"
+    interval = "" if math.isnan(figure.low) else f" [{figure.low:z.3f}, {figure.high:z.3f}]"
+    return f"{figure.mean:z.3f}{interval}{'  ' if floor or figure.beats_random else ' ○'}"
 
 
 def agreement_tables(agreement: Agreement, room: int) -> Iterator[Table]:
@@ -113,7 +113,7 @@ def agreement_tables(agreement: Agreement, room: int) -> Iterator[Table]:
         for place in places:
             table.add_column(str(place + 1), justify="right", width=CORRELATION)
         for name, row in zip(names, agreement.matrix, strict=True):
-            table.add_row(Text(name), *("–" if math.isnan(row[place]) else f"{row[place]:.2f}" for place in places))
+            table.add_row(Text(name), *("–" if math.isnan(row[place]) else f"{row[place]:z.2f}" for place in places))
         yield table
         title = None
 
@@ -127,7 +127,7 @@ def stability_table(stability: Stability) -> Table:
         table.add_column(head, justify="right")
     for item in stability.methods:
         found = [overlap for overlap in (item.trained, item.untrained) if overlap is not None and overlap.count]
-        chance = f"{found[0].chance:.3f}" if found else "–"
+        chance = f"{found[0].chance:z.3f}" if found else "–"
         blind = " ○" if item.gap[0] <= 0 else "  "
         between, beside = _overlap(item.trained, ""), _overlap(item.untrained, blind)
         table.add_row(Text(printable(item.method)), between, beside, chance)

@@ -157,10 +157,7 @@ def _bar(left: float, wide: float, spread: Spread, up: Scale, look: Look, about:
 
 def _bar_axes(words: Words, groups: Sequence[str], up: Scale) -> Markup:
     room = (RIGHT - LEFT) / len(groups)
-    parts = []
-    for tick in up.ticks():
-        parts.append(svg.line(LEFT, up(tick), RIGHT, up(tick), "grid"))
-        parts.append(svg.text(LEFT - 8, up(tick) + 4, number(tick), "tick", "end"))
+    parts = [svg.upright(up, LEFT, RIGHT)]
     for place, group in enumerate(groups):
         parts.append(svg.text(round(LEFT + (place + 0.5) * room, 1), BOTTOM + 18, group, "tick", "middle"))
     parts.append(svg.line(LEFT, up(0.0), RIGHT, up(0.0), "axis"))
