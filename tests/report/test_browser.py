@@ -365,7 +365,7 @@ def test_hostile_text_is_shown_and_does_not_run(opened, tmp_path):
     seen = page.evaluate(
         "[...document.querySelectorAll('.case')].map(c => [...c.querySelectorAll('.text')].map(t => t.textContent))"
     )
-    assert seen == [[shown(text)] * 3 for text in HOSTILE] + [["x"]] * (25 - len(HOSTILE))
+    assert seen == [[shown(text)] * 3 for text in HOSTILE] + [["x"]] * 10  # the models of one text are not parted
     assert page.locator("h1").text_content() == HOSTILE[1]
     page.get_by_label("Search").fill("window.ran")
     expect(page.locator("#count")).to_contain_text("found of")

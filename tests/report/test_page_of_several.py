@@ -1,13 +1,18 @@
 """One page of several models and data sets: what belongs together looks alike and stands together."""
 
+import weakref
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import replace
 
-from made_cases import summary
+from driving import count, shows
+from made_cases import cases, summary
 from parsed import Element, parsed
+from playwright.sync_api import expect
 
-from rationales.comparison import Likeness, Overlap, Pair, Stability, Summary
-from rationales.report import write_page
+from rationales.comparison import Case, Likeness, Overlap, Pair, Stability, Summary
+from rationales.report import write_comparisons, write_page
+from rationales.report.cases import CHUNK
 
 MODELS = ("plain", "faithful")
 
@@ -43,3 +48,67 @@ def test_a_method_looks_the_same_in_every_chart_and_table(tmp_path):
     assert {"lime", "gradient", "random"} <= set(found)
     assert {method: len(each) for method, each in found.items()} == dict.fromkeys(found, 1)
     assert len({frozenset(each) for each in found.values()}) == len(found)
+
+
+# The texts
+
+
+class Kept:
+    """A comparison of two models that was made by hand; it counts the cases that are alive."""
+
+    def __init__(self, data: str, size: int, methods: tuple[str, ...] = ("lime",)) -> None:
+        self.summary = replace(summary(MODELS), data=data)
+        self.size, self.methods = size, methods
+        self.alive: list[weakref.ref[Case]] = []
+        self.most = 0
+
+    def cases(self, model: str) -> Iterator[Case]:
+        for one in cases(self.size, model=model, methods=self.methods):
+            case = replace(one, data=self.summary.data)
+            self.alive.append(weakref.ref(case))
+            self.most = max(self.most, sum(ref() is not None for ref in self.alive))
+            yield case
+
+
+def shown(page) -> list[tuple[str, str, str]]:
+    parts = [page.locator(f".case {part}").all_inner_texts() for part in ("h3", ".model bdi", ".data bdi")]
+    return list(zip(*parts, strict=True))
+
+
+def test_what_the_models_say_of_one_text_stands_beneath_one_another(opened, tmp_path):
+    page = opened(write_comparisons([Kept("one", 3), Kept("two", 2)], tmp_path / "page.html"))
+    ids = [case.id for case in cases(3)]
+    expected = [(id, model, data) for data, size in (("one", 3), ("two", 2)) for id in ids[:size] for model in MODELS]
+    assert shown(page) == expected
+    joined = page.locator(".case").evaluate_all("all => all.map(e => e.classList.contains('again'))")
+    assert joined == [False, True] * 5
+    page.locator('select[name="model"]').select_option("1")
+    count(page, "Texts 1–5 of 5 found of 10")
+    expect(page.locator(".case.again")).to_have_count(0)
+
+
+def test_a_limit_is_of_texts_and_each_model_has_them(tmp_path):
+    path = write_comparisons([Kept("one", 5)], tmp_path / "page.html", limit=2)
+    articles = parsed(path.read_text(encoding="utf-8")).all("article")
+    assert [article.one("span", "model").one("bdi").text for article in articles] == [*MODELS, *MODELS]
+
+
+def test_a_page_of_results_does_not_part_the_models_of_a_text(opened, tmp_path):
+    assert CHUNK % len(MODELS)
+    kept = Kept("one", 30)
+    page = opened(write_comparisons([kept], tmp_path / "page.html"))
+    both = [case for pair in zip(*map(kept.cases, MODELS), strict=True) for case in pair]
+    count(page, f"Texts 1–{CHUNK + 1} of 60")
+    shows(page, both[: CHUNK + 1])
+    page.get_by_role("button", name="Next").first.click()
+    count(page, f"Texts {CHUNK + 2}–{2 * (CHUNK + 1)} of 60")
+    shows(page, both[CHUNK + 1 : 2 * (CHUNK + 1)])
+    page.get_by_role("button", name="Next").first.click()
+    count(page, "Texts 53–60 of 60")
+
+
+def test_the_texts_of_several_models_are_let_go_as_the_page_is_written(tmp_path):
+    kept = Kept("one", 4 * CHUNK)
+    write_comparisons([kept], tmp_path / "page.html")
+    assert len(kept.alive) == 8 * CHUNK
+    assert kept.most <= CHUNK + 2 * len(MODELS)

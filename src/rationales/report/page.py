@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain, islice
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 
 from markupsafe import Markup
@@ -66,17 +66,20 @@ def write_page(
 def write_comparisons(
     comparisons: Sequence[Comparison], path: Path | str, *, title: str = "", command: str = "", limit: int | None = None
 ) -> Path:
-    """Write one page of some comparisons; with a limit, of the first texts of each model only."""
-    cases = (
-        islice(comparison.cases(model), limit) for comparison in comparisons for model in comparison.summary.models
-    )
+    """Write one page of some comparisons; with a limit, of the first texts of each only."""
+    cases = (case for comparison in comparisons for text in islice(_texts(comparison), limit) for case in text)
     summaries = [comparison.summary for comparison in comparisons]
-    return write_page(chain.from_iterable(cases), path, summaries=summaries, title=title, command=command)
+    return write_page(cases, path, summaries=summaries, title=title, command=command)
 
 
 def write_comparison(comparison: Comparison, path: Path | str) -> Path:
     """Write the page of one comparison."""
     return write_comparisons([comparison], path)
+
+
+def _texts(comparison: Comparison) -> Iterator[tuple[Case, ...]]:
+    """Each text with what every model says of it. All models have the same texts, so none has to wait for another."""
+    return zip(*(comparison.cases(model) for model in comparison.summary.models), strict=True)
 
 
 def _facts(summaries: Sequence[Summary], models: Sequence[ModelView]) -> list[tuple[str, str]]:

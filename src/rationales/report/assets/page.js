@@ -181,20 +181,40 @@ class Texts {
     return numbers;
   }
 
+  // Whether a text is the one before it, as another model has it.
+
+  again(number, before) {
+    const [row, other] = [this.rows[number], this.rows[before]];
+    return other !== undefined && row.data === other.data && row.text === other.text;
+  }
+
+  // What several models say of one text is not parted.
+
+  pages(numbers) {
+    const pages = [[]];
+    numbers.forEach((number, place) => {
+      if (pages.at(-1).length >= this.index.size && !this.again(number, numbers[place - 1])) pages.push([]);
+      pages.at(-1).push(number);
+    });
+    return pages;
+  }
+
   async update(fromStart) {
     if (fromStart) this.page = 0;
     const { size } = this.index;
-    const numbers = this.found();
-    const pages = Math.max(1, Math.ceil(numbers.length / size));
-    this.page = Math.min(this.page, pages - 1);
-    const shown = numbers.slice(this.page * size, (this.page + 1) * size);
+    const pages = this.pages(this.found());
+    this.page = Math.min(this.page, pages.length - 1);
+    const shown = pages[this.page];
     this.write();
-    this.say(numbers.length, shown.length, pages);
+    this.say(pages);
     this.holder.setAttribute("aria-busy", "true");
     const drawing = ++this.drawing;
     const html = await Promise.all(shown.map(async (number) => (await this.chunks.cases(Math.floor(number / size)))[number % size]));
     if (drawing !== this.drawing) return; // something else has been asked for meanwhile
     this.holder.innerHTML = html.join(""); // drawn and escaped when the page was written
+    for (const [place, element] of $$(".case", this.holder).entries()) {
+      element.classList.toggle("again", this.again(shown[place], shown[place - 1]));
+    }
     if (!html.length) this.holder.append(paragraph("nothing", "No text matches these filters."));
     const hidden = new Set(this.boxes.filter((box) => !box.checked).map((box) => this.index.methods[box.value]));
     for (const cell of $$(".cell", this.holder)) cell.hidden = hidden.has(cell.dataset.method);
@@ -203,16 +223,17 @@ class Texts {
     this.holder.removeAttribute("aria-busy");
   }
 
-  say(total, shown, pages) {
+  say(pages) {
     const count = (number) => number.toLocaleString("en");
-    const from = this.page * this.index.size;
+    const many = (some) => some.reduce((sum, page) => sum + page.length, 0);
+    const [total, from, shown] = [many(pages), many(pages.slice(0, this.page)), pages[this.page].length];
     const all = total === this.rows.length ? count(total) : `${count(total)} found of ${count(this.rows.length)}`;
     const said = total === 0 ? `None of ${count(this.rows.length)} texts` : `Texts ${count(from + 1)}–${count(from + shown)} of ${all}`;
     for (const pager of $$(".pager")) {
       const where = $("p", pager);
       if (where.textContent !== said) where.textContent = said;
       $('[data-go="-1"]', pager).setAttribute("aria-disabled", this.page === 0);
-      $('[data-go="1"]', pager).setAttribute("aria-disabled", this.page >= pages - 1);
+      $('[data-go="1"]', pager).setAttribute("aria-disabled", this.page >= pages.length - 1);
     }
   }
 }
