@@ -76,8 +76,8 @@ class Scale:
         ]
 
     def said(self, ticks: Sequence[float]) -> list[str]:
-        """The ticks as they are written: with equal decimals, but where the scale goes over powers of ten."""
-        return list(map(number, ticks)) if self.how == "log" else aligned(ticks)
+        """The ticks as they are written: with equal decimals, unless they go over many powers of ten."""
+        return list(map(number, ticks)) if self.how == "log" and self.high > 1e4 * self.low else aligned(ticks)
 
 
 def _round_step(rough: float) -> float:
