@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 
+import pytest
 from driving import count, shows
 from made_cases import cases, summary
 from parsed import Element, parsed
@@ -48,6 +49,43 @@ def test_a_method_looks_the_same_in_every_chart_and_table(tmp_path):
     assert {"lime", "gradient", "random"} <= set(found)
     assert {method: len(each) for method, each in found.items()} == dict.fromkeys(found, 1)
     assert len({frozenset(each) for each in found.values()}) == len(found)
+
+
+# On a narrow screen
+
+BROKEN = """all => all.flatMap(e => {
+  const texts = document.createTreeWalker(e, NodeFilter.SHOW_TEXT), range = document.createRange(), found = [];
+  while (texts.nextNode()) {
+    range.selectNodeContents(texts.currentNode);
+    if (range.getClientRects().length > 1) found.push(texts.currentNode.data);
+  }
+  return found;
+})"""
+"""Pieces of names that go over more than one line."""
+
+
+@pytest.mark.parametrize("width", [420, 1200])
+def test_tables_scroll_and_break_no_word(opened, tmp_path, width):
+    summaries = [summary(MODELS), turned("other")]
+    page = opened(write_page((), tmp_path / "page.html", summaries=summaries), viewport={"width": width, "height": 900})
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    names = page.locator(".ranking tbody th .method, .ranking thead bdi")
+    assert "comprehensiveness" in names.all_text_contents()
+    assert names.evaluate_all(BROKEN) == []
+    over = page.get_by_role("group", name="Ranked methods").first.evaluate("e => e.scrollWidth - e.clientWidth")
+    assert (over > 0) == (width == 420)
+
+
+def test_the_name_of_a_data_set_begins_where_its_columns_do(opened, tmp_path):
+    page = opened(write_page((), tmp_path / "page.html", summaries=[summary(MODELS), turned("other")]))
+    heads = page.locator(".across th[scope=colgroup]")
+    assert heads.locator("bdi").all_inner_texts() == ["planted-reviews", "other"]
+    for head in heads.all():
+        beginning, name = head.bounding_box()["x"], head.locator("bdi").bounding_box()["x"]
+        assert 0 < name - beginning < 20
+    rows = page.locator(".across tbody tr:not(.metric)")
+    lines = rows.evaluate_all("all => all.map(r => [...r.cells].map(c => getComputedStyle(c).borderLeftWidth))")
+    assert lines == [["0px", "2px", "0px", "2px", "0px"]] * rows.count()
 
 
 # The texts

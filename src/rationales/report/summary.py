@@ -105,5 +105,12 @@ def _alone(**parts: object) -> str:
     return template.render(style=style, **parts, **WRITING)
 
 
-WRITING = {"answered": answered, "counted": counted, "fixed": fixed, "prose": prose, "verdict": ranking.verdict}
+WRITING = {
+    "answered": answered,
+    "breakable": ranking.breakable,
+    "counted": counted,
+    "fixed": fixed,
+    "prose": prose,
+    "verdict": ranking.verdict,
+}
 """How templates write figures and words."""
