@@ -90,6 +90,27 @@ def test_best_is_meant_as_the_metric_means_it_and_never_the_floor():
     assert best == {"comprehensiveness": ["gradient"], "sufficiency": ["lime"]}
 
 
+def alike(data: str, noise: float = 0.0, floor: float = 0.9) -> Summary:
+    """Every method has the same figure, but for some noise, and random another."""
+    usual = found(data, 0.5)
+    same = [
+        replace(item, figures={"comprehensiveness": figure(floor if item.method == "random" else 1.0 - place * noise)})
+        for place, item in enumerate(usual.standings)
+        if not item.failure
+    ]
+    return replace(usual, measures=usual.measures[1:], standings=tuple(same))
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-9])
+def test_nothing_is_best_where_all_methods_have_the_same_figure(tmp_path, noise):
+    summaries = [alike("one", noise), found("two", 0.6)]
+    best = {row.method: row.best for row in view(summaries).sections[0][1]}
+    assert best == {"gradient": (False, False, True, True), "lime": (False,) * 4, "random": (False,) * 4}
+    assert "gradient 1.000 1.000 *0.600 *0.600" in in_terminal(*summaries)
+    root = page(tmp_path, *summaries)
+    assert [mean.text for mean in root.all("span", "best")][:2] == ["0.600", "0.600"]
+
+
 def test_in_a_terminal():
     lines = in_terminal(found("one", 0.5), found("two", 0.6))
     assert "one one two two" in lines

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from rationales.comparison.types import FLOORS, Answers, Figure, Measure, Standing, Summary
+from rationales.report.figures import fixed
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,10 @@ class Column:
 
 @dataclass(frozen=True)
 class Row:
-    """One method by one metric: a figure for each column, None where there is none; `best` says where it is first."""
+    """One method by one metric: a figure for each column, None where there is none; `best` says where it is first.
+
+    Nothing is best where all methods have the same figure.
+    """
 
     method: str
     figures: tuple[Figure | None, ...]
@@ -86,26 +90,27 @@ def view(summaries: Sequence[Summary], prefix: str = "") -> GridView | None:
 
 def _rows(measure: Measure, methods: Sequence[str], columns: Sequence[Column]) -> tuple[Row, ...]:
     found = {method: tuple(_figure(column, method, measure.name) for column in columns) for method in methods}
-    sign = 1 if measure.best == "high" else -1
-    tops = [
-        max(
-            (sign * own.mean for method in methods if method not in FLOORS and (own := found[method][place])),
-            default=None,
-        )
-        for place in range(len(columns))
-    ]
+    rivals = [figures for method, figures in found.items() if method not in FLOORS]
+    tops = [_top(measure, [own.mean for figures in rivals if (own := figures[place])]) for place in range(len(columns))]
     return tuple(
         Row(
             method,
             figures,
             tuple(
-                own is not None and method not in FLOORS and sign * own.mean == top
+                own is not None and method not in FLOORS and own.mean == top
                 for own, top in zip(figures, tops, strict=True)
             ),
         )
         for method, figures in found.items()
         if any(figures)
     )
+
+
+def _top(measure: Measure, means: Sequence[float]) -> float | None:
+    """The best of some means; None where all read the same, as those of a metric that is saturated do."""
+    if len(set(map(fixed, means))) < 2:
+        return None
+    return max(means) if measure.best == "high" else min(means)
 
 
 def _figure(column: Column, method: str, metric: str) -> Figure | None:
