@@ -19,6 +19,7 @@ from rationales.cli.fields import DataDir, OnError, Quotes, with_fields, without
 from rationales.cli.sources import split_or_whole
 from rationales.data import Columns, Dataset, load
 from rationales.errors import NoSuchSplit
+from rationales.report.terminal import printable
 
 ABOUT = "Train a model: a classifier, or one that explains itself."
 
@@ -48,6 +49,10 @@ rationales explain --model my-{0} "A man sleeps." --pair "A man is awake." --met
 
 CLOSE = 0.02
 """A dev score so little above that of one label for all is chance."""
+
+
+SHOWN = 5
+"""Labels in one line."""
 
 
 class Recipe(NamedTuple):
@@ -170,7 +175,7 @@ def _of_one_label(data: Dataset, metric: str) -> float:
 def splits(data: str, dev: str | None, limit: int | None, opened: Any) -> tuple[Dataset, Dataset]:
     """Training and dev data: two sources, two splits of one, or nine tenths and one tenth of one without splits.
 
-    Neither has more texts than the limit.
+    Neither has more texts than the limit. What is set aside is said, and which labels it lacks.
     """
 
     limited = partial(opened, limit=limit)
@@ -180,4 +185,25 @@ def splits(data: str, dev: str | None, limit: int | None, opened: Any) -> tuple[
     try:
         return whole, limited(data, split="dev")
     except NoSuchSplit:
-        return whole.folds(range(9)), whole.folds([9])
+        parts = whole.folds(range(9)), whole.folds([9])
+    _say_set_aside(*parts)
+    return parts
+
+
+def _say_set_aside(training: Dataset, dev: Dataset) -> None:
+    learned, held = (Counter(example.label for example in part) for part in (training, dev))
+    if not held:
+        return  # the recipe says that there are none
+    print(
+        f"no dev data are given: {held.total()} of {held.total() + learned.total()} texts are set aside to choose the "
+        "best epoch by (--dev gives others)",
+        file=sys.stderr,
+    )
+    if any(isinstance(label, float) for label in learned):
+        return  # numbers to predict, which need not come back
+    names: dict[object, str] = dict(enumerate(training.labels or ()))
+    missing = sorted(names.get(label, str(label)) for label in learned.keys() - held.keys() if label is not None)
+    if missing:
+        shown = ", ".join(missing[:SHOWN]) + (f" and {len(missing) - SHOWN} more" if missing[SHOWN:] else "")
+        say = f"no text that is set aside is labelled {shown}, so the dev score says nothing of that; give more texts"
+        print(printable(f"warning: {say}, or dev data with every label (--dev)"), file=sys.stderr)
