@@ -70,7 +70,7 @@ def test_a_table_of_two_models_and_every_text_in_a_file(call, tmp_path):
 
 
 def test_a_second_model_stands_beside_the_first(call, tmp_path):
-    code, out, err = call(model=("one", "two"))
+    code, out, err = call("--show", "0", model=("one", "two"))
     assert code == 0, err
     paired = json.loads((tmp_path / "attack/results.json").read_text())["paired"]
     assert [each["figure"] for each in paired] == ["accuracy_under_attack", "success_rate"]

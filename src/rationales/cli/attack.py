@@ -25,7 +25,7 @@ from rationales.registry import options_of
 from rationales.report.terminal import printable
 
 if TYPE_CHECKING:
-    from rationales.attack import Attacked, Figures, Paired
+    from rationales.attack import Attacked, Figures, Outcome, Paired
 
 EXAMPLES = """Examples:
 
@@ -60,6 +60,7 @@ def attack(
     limit: Annotated[int | None, typer.Option(help="No more texts than this.", min=1)] = None,
     quotes: Quotes = True,
     out: Annotated[Path, typer.Option(help="Directory for the results.")] = Path("attack"),
+    show: Annotated[int, typer.Option(help="Flipped texts to print of each model, at most; 0: none.", min=0)] = 3,
     as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
     max_length: Annotated[int | None, typer.Option(help="Cut texts to so many tokens.")] = None,
     device: Annotated[str | None, typer.Option(help="Such as cpu or cuda:1; else the best there is.")] = None,
@@ -86,17 +87,23 @@ def attack(
     if as_json:
         print(json.dumps(json.loads(results.read_text(encoding="utf-8")), ensure_ascii=False))
     else:
-        _print(found, Console())
+        _print(found, show, Console())
     print(f"every text: {results}", file=sys.stderr)
 
 
-def _print(found: Attacked, console: Console) -> None:
-    """The figures of each model, and the further models beside the first."""
+def _print(found: Attacked, show: int, console: Console) -> None:
+    """The figures of each model, the further models beside the first, and `show` flipped texts of each."""
     if not console.is_terminal:
         console.width = max(console.width, 40 + 40 * len(found.figures))
     console.print(_table(found.figures))
     if found.paired:
+        console.print()
         console.print(_paired_table(found.paired))
+    for title, outcomes in found.outcomes.items():
+        flipped = [each for each in outcomes if each.status == "flipped"]
+        if some := flipped[:show]:
+            lines = [Text(f"\n{printable(title)}: {len(some)} of {len(flipped)} flipped texts"), *map(_flip, some)]
+            console.print(*lines, sep="\n", highlight=False, soft_wrap=not console.is_terminal)
 
 
 def _table(figures: Sequence[Figures]) -> Table:
@@ -146,6 +153,20 @@ def _paired_table(paired: Sequence[Paired]) -> Table:
     )
     table.caption_justify = "left"
     return table
+
+
+def _flip(outcome: Outcome) -> Text:
+    """What the model said before and after, and each text with its edits."""
+    from rationales.attack.shown import pieces
+
+    before = f"{outcome.predicted} {outcome.probability:.3f}"
+    after = f"{outcome.predicted_after} ({outcome.predicted} {outcome.probability_after:.3f})"
+    shown = Text(printable(f"[{outcome.id}] {before} → {after}"), style="dim")
+    for segment in range(len(outcome.texts)):
+        shown.append("\n  ")
+        for piece in pieces(outcome, segment):
+            shown.append(printable(piece.text), style="not dim bold" if piece.changed else "not dim")
+    return shown
 
 
 def _percent(share: float) -> str:
