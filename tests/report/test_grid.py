@@ -148,6 +148,20 @@ def test_names_are_whole_and_figures_in_one_line_at_80_columns():
     assert not any("…" in line for line in lines)
 
 
+def test_no_figure_is_folded():
+    large = {"gradient": figure(-123.4567, -0.2), "lime": figure(123.4567, -0.2)}
+
+    def larger(summary: Summary) -> Summary:
+        own = [item for item in summary.standings if item.method in large]
+        return replace(
+            summary, standings=tuple(replace(item, figures={"sufficiency": large[item.method]}) for item in own)
+        )
+
+    lines = in_terminal(larger(found("one", 0.5)), larger(found("two", 0.5)), width=80)
+    assert f"gradient{' *-123.457 ○' * 4}" in lines
+    assert f"lime{' 123.457 ○' * 4}" in lines
+
+
 def test_data_sets_that_have_no_room_go_on_beneath_and_their_models_stay_together():
     lines = narrow(("reviews-electronics", "reviews-kitchens", "reviews-books"))
     places = [place for place, line in enumerate(lines) if line == "comprehensiveness ↑"]

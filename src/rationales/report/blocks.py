@@ -17,8 +17,8 @@ from rationales.comparison.types import Figure, Measure
 from rationales.report.grid import Column, GridView, Row
 from rationales.report.terminal import printable
 
-FIGURE, HEAD = 8, 12
-"""Characters of a column: for a figure with its marks, and at most for a line of the names above it."""
+HEAD = 12
+"""Characters of a line of the names above a column, at most."""
 EDGES = 4
 """Spaces beside the names of methods, and at both ends."""
 READ = "Means over the texts. * best of its column. ○ not clearly better than random on the same texts."
@@ -39,7 +39,7 @@ def grid_blocks(found: GridView, room: int) -> Group:
 
 def grid_width(found: GridView) -> int:
     """The characters that all columns take beside each other."""
-    return EDGES + _longest(found) + sum(map(_width, found.columns))
+    return EDGES + _longest(found) + sum(_widths(found))
 
 
 def directed(measure: Measure) -> str:
@@ -65,11 +65,13 @@ def abreast(widths: Sequence[int], room: int) -> Iterator[range]:
 def _tables(found: GridView, room: int, title: str, rows: Sequence[tuple[str, str, Sequence[str]]]) -> Iterator[Table]:
     """The tables of one metric; rows have a name, a style and a cell for each column."""
     names = min(_longest(found), room // 2)
-    for places in _lines(found.columns, room - names - EDGES):
+    widths = _widths(found)
+    for places in _lines(found.columns, widths, room - names - EDGES):
         table = Table(title=title or None, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, padding=0)
         table.add_column("", min_width=names, overflow="fold")
-        for column in (found.columns[place] for place in places):
-            table.add_column(Text(_head(column)), justify="right", width=_width(column) - 1, overflow="fold")
+        for place in places:
+            head = Text(_head(found.columns[place]))
+            table.add_column(head, justify="right", width=widths[place] - 1, overflow="fold")
         for name, style, cells in rows:
             table.add_row(Text(name), *(cells[place] for place in places), style=style)
         yield table
@@ -80,9 +82,8 @@ def _longest(found: GridView) -> int:
     return max(cell_len(printable(row.method)) for _, rows in found.sections for row in rows)
 
 
-def _lines(columns: Sequence[Column], room: int) -> Iterator[list[int]]:
+def _lines(columns: Sequence[Column], widths: Sequence[int], room: int) -> Iterator[list[int]]:
     """The places of the columns that stand beside each other: those of one data set together, if it has room."""
-    widths = list(map(_width, columns))
     sets = [list(places) for _, places in groupby(range(len(columns)), lambda place: columns[place].data)]
     for line in abreast([sum(widths[place] for place in own) for own in sets], room):
         together = [place for own in line for place in sets[own]]
@@ -90,10 +91,11 @@ def _lines(columns: Sequence[Column], room: int) -> Iterator[list[int]]:
             yield [together[place] for place in part]
 
 
-def _width(column: Column) -> int:
-    """Of a column, with the space before it."""
-    longest = max(map(cell_len, _head(column).split("\n")))
-    return 1 + min(max(longest, FIGURE), HEAD)
+def _widths(found: GridView) -> list[int]:
+    """Of the columns, each with the space before it: no figure is folded, whatever its metric."""
+    heads = [min(HEAD, max(map(cell_len, _head(column).split("\n")))) for column in found.columns]
+    rows = [[len(cell) for cell in _cells(found, row)] for _, given in found.sections for row in given]
+    return [1 + max(widths) for widths in zip(heads, *rows, strict=True)]
 
 
 def _head(column: Column) -> str:
