@@ -279,7 +279,7 @@ def test_examples_without_a_label_are_left_out(config):
 
 def test_other_data_in_the_same_directory(config):
     train(config(), toy(16), toy(8, seed=1))
-    with pytest.raises(InputError, match="holds another run, with data"):
+    with pytest.raises(InputError, match=r"holds another run, with other data\. Give another directory"):
         train(config(), toy(16, seed=3), toy(8, seed=1))
 
 

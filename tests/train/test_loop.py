@@ -258,6 +258,29 @@ def test_a_finished_run_is_not_repeated_and_another_one_not_replaced(tmp_path):
     run_line(other, scores=[])
 
 
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"config": {"seed": 1, "epochs": 2}}, "epochs 1 instead of 2, seed 0 instead of 1"),
+        ({"recipe": "arc", "data": 2, "config": {}}, "recipe 'line' instead of 'arc'"),
+        ({"data": {"checksum": "5f1d"}}, "other data"),
+        ({"labels": ["a" * 80]}, f"labels ['red'] instead of ['{'a' * 58}…"),
+        (
+            {"config": {"seed": 1, "epochs": 2, "clip": 2.0, "warmup": 0.5}},
+            "epochs 1 instead of 2, warmup 0.1 instead of 0.5, clip 1.0 instead of 2.0 and more",
+        ),
+    ],
+)
+def test_what_differs_from_another_run_is_said_in_a_line(tmp_path, changed, said):
+    own = Settings(tmp_path, epochs=1).run("line", {"data": 1, "labels": ["red"]}).identity
+    config = {**own["config"], **changed.pop("config", {})}
+    (tmp_path / "rationales.json").write_text(json.dumps({"run": own}))
+    with pytest.raises(InputError) as caught:
+        checkpoint.Run(tmp_path, {**own, "config": config, **changed}).finished()
+    hint = "Give another directory (--out), or replace what it holds (--overwrite)"
+    assert str(caught.value) == f"{tmp_path} holds another run, with {said}. {hint}"
+
+
 def test_what_is_not_ours_is_not_touched(tmp_path):
     (tmp_path / "thesis.tex").write_text("years of work")
     with pytest.raises(InputError, match="not empty"):

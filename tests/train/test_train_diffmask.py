@@ -245,7 +245,7 @@ def test_another_model_of_the_same_name_does_not_get_these_gates(tmp_path: Path)
     trained(0)
     weights = (tmp_path / "out" / "model.safetensors").stat()
     assert (trained(0) / "model.safetensors").stat() == weights  # the run was finished
-    with pytest.raises(InputError, match="holds another run, with answers '"):
+    with pytest.raises(InputError, match=r"holds another run, with other answers of the model\. Give"):
         trained(1)
 
 

@@ -27,7 +27,10 @@ from torch.optim import Optimizer
 from rationales.errors import FileFormatError, InputError, WriteError
 from rationales.explanation.files import package_version, replacing
 
-HINT = "Choose another output directory, or set overwrite to replace what it holds"
+HINT = "Give another directory (--out), or replace what it holds (--overwrite)"
+_SHOWN = 3  # differences in one message
+_LONGEST = 60  # characters of a value
+_CHECKSUMS = {"data": "other data", "answers": "other answers of the model"}  # their digits say nothing
 
 
 @dataclass(frozen=True)
@@ -196,12 +199,24 @@ def _tensors(module: nn.Module, optimizer: Optimizer) -> Iterator[tuple[str, Ten
             yield f"optimizer/{number}/{key}", tensor
 
 
-def _difference(found: Any, wanted: Any) -> str:
-    """What differs between two identities, in words.
+def _difference(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
+    """What differs between two identities, in words; of two recipes all is different, and only they are named.
 
     >>> _difference({"config": {"seed": 1, "epochs": 3}}, {"config": {"seed": 2, "epochs": 3}})
     'seed 1 instead of 2'
     """
     one, other = ({**entry, **entry.get("config", {}), "config": None} for entry in (found, wanted))
     changed = [key for key in {**one, **other} if one.get(key) != other.get(key)]
-    return ", ".join(f"{key} {one.get(key)!r} instead of {other.get(key)!r}" for key in changed)
+    if "recipe" in changed:
+        changed = ["recipe"]
+    more = " and more" if changed[_SHOWN:] else ""
+    return ", ".join(_change(key, one.get(key), other.get(key)) for key in changed[:_SHOWN]) + more
+
+
+def _change(key: str, one: Any, other: Any) -> str:
+    return _CHECKSUMS.get(key) or f"{key} {_short(one)} instead of {_short(other)}"
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
