@@ -102,6 +102,20 @@ def test_the_axes_of_a_chart_have_equal_decimals():
     assert across[:4] == ["0.001", "0.01", "0.1", "1"]
 
 
+def test_numbers_of_the_upright_axis_keep_clear_of_its_label():
+    rows = [standing("lime", -0.02, 3), standing("gradient", -0.04, 0.02)]
+    close = [
+        replace(row, figures={"comprehensiveness": Figure(row.figures["comprehensiveness"].mean, NAN, NAN, 1, 0)})
+        for row in rows
+    ]
+    root = drawn(charts.cost("k", close, MEASURES[0], LOOKS))
+    ticks = [tick for tick in root.all("text", "tick") if tick.attributes["text-anchor"] == "end"]
+    [label] = [text for text in root.all("text", "label") if "transform" in text.attributes]
+    assert "−0.025" in [tick.text for tick in ticks]
+    edge = float(label.attributes["x"]) + svg.LINE / 2
+    assert all(float(tick.attributes["x"]) - len(tick.text) * svg.LETTER > edge for tick in ticks)
+
+
 def test_a_scale_around_one_value_has_a_width():
     for values in ([0.0], [0.5], [-3.0, -3.0]):
         scale = svg.fitted(values, 0, 100)

@@ -14,7 +14,7 @@ from rationales.report.figures import fixed, number
 from rationales.report.svg import Box, Look, Scale
 
 WIDTH, HEIGHT = 620, 380
-LEFT, RIGHT, TOP, BOTTOM = 62, 442, 16, 326
+LEFT, RIGHT, TOP, BOTTOM = 72, 442, 16, 326
 GAP = 15.0
 """Between the lines of labels."""
 TICK_ROOM = 30.0

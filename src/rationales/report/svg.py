@@ -239,7 +239,7 @@ def axes(across: Scale, up: Scale, across_label: str, up_label: str, shares: Seq
         parts.append(text(across(tick), up.start + 18, said, "tick", "middle"))
     parts.append(line(across.start, up.start, across.end, up.start, "axis"))
     parts.append(text((across.start + across.end) / 2, up.start + 38, across_label, "label", "middle"))
-    parts.append(text(14, (up.start + up.end) / 2, up_label, "label", "middle", turned=True))
+    parts.append(text(12, (up.start + up.end) / 2, up_label, "label", "middle", turned=True))
     return Markup("").join(parts)
 
 
