@@ -289,6 +289,31 @@ def test_a_finished_run_returns_at_once(config, monkeypatch):
     assert train(config(), toy(16), toy(8, seed=1)) == out
 
 
+def test_the_command_says_whether_it_trained_and_what_the_score_is(call, encoder, tmp_path, monkeypatch):
+    for split, texts in (("train", toy(16)), ("dev", toy(8, seed=1))):
+        rows = "".join(f"{one.texts[0]},{'yes' if one.label else 'no'}\n" for one in texts)
+        (tmp_path / f"{split}.csv").write_text(f"text,label\n{rows}")
+    command = ("train", "classifier", "--data", str(tmp_path), "--encoder", encoder, "--metric", "macro_f1",
+               "--epochs", "2", "--out", str(tmp_path / "out"))  # fmt: skip
+    gathered, scored = classifier.gathered, []
+
+    def stopped_in_second_epoch(*arguments):
+        scored.append(1)
+        if len(scored) == 2:
+            raise KeyboardInterrupt
+        return gathered(*arguments)
+
+    monkeypatch.setattr(classifier, "gathered", stopped_in_second_epoch)
+    assert call(*command)[0] == 130
+    for note in ("going on after epoch 1 of 2", "finished before; nothing was trained"):
+        status, _, err = call(*command)
+        assert status == 0, err
+        assert err.splitlines()[0] == f"{tmp_path / 'out'}: {note}"
+        assert f"best dev score {record(tmp_path / 'out')['best_score']:.4f} (macro_f1) in epoch" in err
+    assert len(scored) == 3
+    assert not logging.getLogger("rationales.train.checkpoint").handlers
+
+
 def test_metric_and_labels_must_fit(config):
     with pytest.raises(InputError, match="classes, which metric='pearson' does not score"):
         train(config(metric="pearson"), LABELLED, LABELLED)

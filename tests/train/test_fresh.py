@@ -466,8 +466,10 @@ def test_the_command_from_a_model(call: Any, data: str, model: str, encoder: str
         assert figures["seeds"].keys() == {"3", "4"}
         assert figures["mean"] == pytest.approx(statistics.mean(figures["seeds"].values()))
         assert figures["std"] == pytest.approx(statistics.stdev(figures["seeds"].values()))
-    status, again, _ = call(*command)
+    status, again, err = call(*command)
     assert (status, again) == (0, printed)
+    for seed in (3, 4):
+        assert f"seed-{seed}: finished before; nothing was trained" in err
     status, shown, err = call("explain", "--model", str(out / "seed-3"), "--method", "gradient", "tasty")
     assert status == 0, err
     assert shown.split()[1] in LABELS

@@ -195,6 +195,22 @@ def test_a_stopped_run_goes_on_and_ends_the_same(tmp_path, stopped_in):
     assert sorted(entry.name for entry in stopped.out.iterdir()) == ["part", "rationales.json"]
 
 
+def test_what_became_of_the_directory_is_noted(tmp_path, caplog):
+    settings = Settings(out=tmp_path, epochs=3)
+    with caplog.at_level("INFO", "rationales.train.checkpoint"):
+        with pytest.raises(KeyboardInterrupt):
+            run_line(settings, scores=[0.2, 0.3, -1.0])
+        assert noted(caplog) == []
+        run_line(settings, scores=[0.5])
+        assert noted(caplog) == [f"{tmp_path}: going on after epoch 2 of 3"]
+        run_line(settings, scores=[])
+        assert noted(caplog)[1:] == [f"{tmp_path}: finished before; nothing was trained"]
+
+
+def noted(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records if record.name == "rationales.train.checkpoint"]
+
+
 @pytest.mark.parametrize("moment", ["before the record", "after the record"])
 def test_killed_while_the_best_epoch_is_moved(tmp_path, monkeypatch, moment):
     settings = Settings(out=tmp_path, epochs=1)

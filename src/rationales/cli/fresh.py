@@ -14,7 +14,7 @@ import typer
 from rationales.cli.explain import column_flag
 from rationales.cli.fields import DataDir, OnError, Quotes, built, parameter, parted, with_fields
 from rationales.cli.sources import names_of, split_or_whole
-from rationales.cli.train import splits
+from rationales.cli.train import notes_told, splits
 from rationales.data import Columns, Dataset, load
 from rationales.errors import InputError, NoSuchSplit
 from rationales.registry import options_of
@@ -87,17 +87,18 @@ def fresh(
 
     opened = partial(load, columns=columns, data_dir=data_dir, on_error=on_error, quotes=quotes)
     training, held_out = splits(data, dev, limit, opened)
-    found = train(
-        config,
-        training,
-        held_out,
-        _tests(data, test or [], opened),
-        model=model,
-        method=explainer,
-        explanations=explanations or None,
-        labels=training.labels,
-        tell=lambda line: print(line, file=sys.stderr, flush=True),
-    )
+    with notes_told():
+        found = train(
+            config,
+            training,
+            held_out,
+            _tests(data, test or [], opened),
+            model=model,
+            method=explainer,
+            explanations=explanations or None,
+            labels=training.labels,
+            tell=lambda line: print(line, file=sys.stderr, flush=True),
+        )
     for split, figures in (("dev", found.dev), *found.tests.items()):
         print(f"{split} macro-F1 {_shown(figures)}", file=sys.stderr)
     print("the models expect texts that were cut down to their rationale, not whole ones", file=sys.stderr)

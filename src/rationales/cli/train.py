@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 import json
+import logging
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -142,9 +144,11 @@ def _command(name: str, recipe: Recipe) -> Callable[..., None]:
 
         opened = partial(load, columns=columns, data_dir=data_dir, on_error=on_error, quotes=quotes)
         training, held_out = splits(data, dev, limit, opened)
-        directory = recipe.train(config, training, held_out)
+        with notes_told():
+            directory = recipe.train(config, training, held_out)
         epochs = json.loads((directory / "rationales.json").read_text(encoding="utf-8"))
-        reached = f"best dev score {epochs['best_score']:.4f} in epoch {epochs['best_epoch']}"
+        score = f"{epochs['best_score']:.4f} ({epochs['run']['metric']})"
+        reached = f"best dev score {score} in epoch {epochs['best_epoch']}"
         print(f"{reached}, of {len(list(held_out))} dev texts", file=sys.stderr)
         if epochs["best_score"] <= _of_one_label(held_out, epochs["run"]["metric"]) + CLOSE:
             less = ", or less of --gradient-weight" if getattr(config, "gradient_weight", 0) else ""
@@ -162,6 +166,21 @@ def _command(name: str, recipe: Recipe) -> Callable[..., None]:
 
     command.__name__, command.__doc__ = name, recipe.config.__doc__
     return command
+
+
+@contextmanager
+def notes_told() -> Iterator[None]:
+    """Inside, what a recipe notes of its directory is said: that it goes on, or was finished before."""
+    from rationales.train.checkpoint import notes
+
+    handler, level = logging.StreamHandler(sys.stderr), notes.level
+    notes.addHandler(handler)
+    notes.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        notes.removeHandler(handler)
+        notes.setLevel(level)
 
 
 def _of_one_label(data: Dataset, metric: str) -> float:

@@ -11,6 +11,7 @@ epoch's directory is complete before it is mentioned there. Everything is safete
 from __future__ import annotations
 
 import json
+import logging
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -26,6 +27,9 @@ from torch.optim import Optimizer
 
 from rationales.errors import FileFormatError, InputError, WriteError
 from rationales.explanation.files import package_version, replacing
+
+notes = logging.getLogger(__name__)
+"""Says in a line what became of a directory that a run was found in; the command prints it."""
 
 HINT = "Give another directory (--out), or replace what it holds (--overwrite)"
 _SHOWN = 3  # differences in one message
@@ -81,7 +85,10 @@ class Run:
         found = self._found()
         if found is not None and found != self.identity:
             raise InputError(f"{self.out} holds another run, with {_difference(found, self.identity)}. {HINT}")
-        return found is not None and not self._last.exists()
+        done = found is not None and not self._last.exists()
+        if done:
+            notes.info("%s: finished before; nothing was trained", self.out)
+        return done
 
     def _found(self) -> Any:
         try:

@@ -32,7 +32,7 @@ from torch.utils.data import DataLoader, Sampler
 
 from rationales.errors import InputError, ModelError
 from rationales.registry import option
-from rationales.train.checkpoint import Epoch, Run, since_better
+from rationales.train.checkpoint import Epoch, Run, notes, since_better
 
 log = logging.getLogger(__name__)
 
@@ -180,6 +180,8 @@ def fit(
         run.prepare()
     accelerator.wait_for_everyone()
     history, scaler = run.restore(objective, optimizer)
+    if history and accelerator.is_main_process:
+        notes.info("%s: going on after epoch %d of %d", run.out, len(history), settings.epochs)
     if accelerator.scaler is not None and scaler:
         accelerator.scaler.load_state_dict(scaler)
     with _progress(accelerator, settings.epochs * steps, score) as show:

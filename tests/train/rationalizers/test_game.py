@@ -103,14 +103,21 @@ def test_a_trained_rationalizer_is_loaded_and_explains_itself(tmp_path: Path) ->
     assert found.target.label in REVIEW_LABELS
 
 
-def test_a_selector_that_chooses_nothing_is_noticed(tmp_path: Path) -> None:
-    config = rnp.Config(out=tmp_path / "model", **{**SMALL, "epochs": 1, "sparsity": 0.0, "sparsity_weight": 1000.0})
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_selector_that_chooses_nothing_is_noticed(
+    tmp_path: Path, overwrite: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "rationales.train")
+    options = {**SMALL, "epochs": 1, "sparsity": 0.0, "sparsity_weight": 1000.0, "overwrite": overwrite}
+    config = rnp.Config(out=tmp_path / "model", **options)
     begins = r"the selector chooses nothing of the dev texts by now \(0\.\d%\)"
     with (
         pytest.warns(QualityWarning, match=begins),
         pytest.warns(QualityWarning, match="that was kept chooses nothing"),
     ):
         train("rnp", config, reviews(200, seed=0), reviews(12, seed=1), labels=REVIEW_LABELS)
+    assert "epoch 1 of 1" in caplog.text
+    assert "finished before" not in caplog.text
 
 
 def test_everything_is_no_collapse_while_it_is_wanted() -> None:

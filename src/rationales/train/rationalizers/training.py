@@ -97,7 +97,7 @@ def train(
             rate=rate,
             figures=objective.figures,
         )
-        if accelerator.is_main_process and run.finished() and not model.architecture.post_hoc:
+        if accelerator.is_main_process and not model.architecture.post_hoc:
             _check_choice(run.out, dev, accelerator.device)
     return run.out
 
