@@ -20,8 +20,22 @@ def written(directory: Path, *names: str) -> list[str]:
 def test_they_are_called_after_their_files(tmp_path):
     files = written(tmp_path, "films/test.csv", "meals/test.csv", "my films.jsonl.gz", "meals/dev.csv")
     assert names_of([*files, "org/v1.5"], "--test") == ["films-test", "meals-test", "my-films", "meals-dev", "v1-5"]
-    with pytest.raises(InputError, match="two of --test would both be called 'films-test'"):
-        names_of([files[0], files[0]], "--test")
+    deeper = written(tmp_path, "a/films/dev.csv", "b/films/dev.csv")
+    with pytest.raises(InputError, match="two of --test would both be called 'films-dev'; rename a file"):
+        names_of(deeper, "--test")
+
+
+def test_the_same_data_twice_are_no_two_sets(tmp_path, monkeypatch):
+    file, other = written(tmp_path, "films/test.csv", "meals/test.csv")
+    (tmp_path / "link.csv").symlink_to(file)
+    monkeypatch.chdir(tmp_path / "films")
+    for sources in ((file, file), (file, other, "./test.csv"), ("test.csv", str(tmp_path / "link.csv"))):
+        with pytest.raises(
+            InputError, match=rf"be called 'films-test'; {sources[0]} was given twice, so leave one out"
+        ):
+            names_of(sources, "--test")
+    with pytest.raises(InputError, match="; sst2 was given twice"):
+        names_of(["sst2", "imdb", "sst2"], "--data")
 
 
 def test_a_directory_that_is_given_by_a_dot_has_its_own_name(tmp_path, monkeypatch):

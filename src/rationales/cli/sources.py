@@ -32,11 +32,13 @@ def names_of(sources: Sequence[str], option: str) -> list[str]:
         for name, place in zip(own, places, strict=True)
     ]
     alike = [name.casefold() for name in names]
-    for name, source in zip(names, sources, strict=True):
+    for name, source, place in zip(names, sources, places, strict=True):
         if not name:
             raise InputError(f"{source!r} has no name that {option} could be called by")
         if alike.count(name.casefold()) > 1:
-            raise InputError(f"two of {option} would both be called {name!r}; rename a file or its directory")
+            twice = places.count(place) > 1
+            do = f"{source} was given twice, so leave one out" if twice else "rename a file or its directory"
+            raise InputError(f"two of {option} would both be called {name!r}; {do}")
     return names
 
 
