@@ -90,6 +90,11 @@ def test_an_option_behind_a_name_stands_there_once():
         parted("lime:keep-only=5:keep_only=6")
 
 
+def test_an_option_stands_behind_the_name_of_a_method_or_by_itself(refused):
+    said = refused("explain", "--model", "one", "--method", "lime:samples=5", "--samples", "6", "a text")
+    assert said == "error: samples is given in --method lime:samples=5 and as --samples too; leave one of them\n"
+
+
 def test_a_shell_may_complete_a_line_that_would_be_refused():
     command = typer.main.get_command(build(["attack"])).commands["attack"]
     with command.make_context("attack", ["--data", "a", "--data", "b"], resilient_parsing=True) as context:

@@ -35,6 +35,7 @@ from rationales.models.tokenising import cut_message
 from rationales.run import Text, as_examples
 from rationales.run.labels import true_label
 from rationales.run.progress import progress_bar
+from rationales.run.texts import check_same_texts
 
 SETTINGS = "attack.json"
 FORMAT = 2
@@ -155,25 +156,14 @@ def _begun(directory: Path, examples: Sequence[Example]) -> Path:
     if settings.exists():
         if read_json(settings) != {"format": FORMAT}:
             raise FileFormatError(f"{settings} is not of an attack that this version can read")
-        _check_same_texts(directory, examples)
+        first = min(directory.glob("parts/*/00000.json"), default=None)
+        there = [tuple(each["texts"]) for each in read_json(first)["outcomes"]] if first else []
+        check_same_texts(directory, "an attack on", there, examples)
     elif any(directory.iterdir()):
         raise InputError(f"{directory} is there, but holds no attack to go on with; give a new or empty directory")
     (directory / RESULTS).unlink(missing_ok=True)
     write_json(settings, {"format": FORMAT})
     return directory
-
-
-def _check_same_texts(directory: Path, examples: Sequence[Example]) -> None:
-    """Refuse to put an attack on quite other texts in the place of one that is there."""
-    before = min(directory.glob("parts/*/00000.json"), default=None)
-    if before is None:
-        return
-    there = [tuple(each["texts"]) for each in read_json(before)["outcomes"]]
-    if not set(there) & {example.texts for example in examples}:
-        raise InputError(
-            f"{directory} holds an attack on other texts, such as {there[0][0]!r:.60}; give another directory (--out), "
-            "or delete that one"
-        )
 
 
 def _all_parts(

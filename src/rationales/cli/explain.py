@@ -152,7 +152,12 @@ def _explainer(method: str, extra: Mapping[str, Any] | None) -> AnyExplainer:
     from rationales.explainers import method_named
 
     name, options = parted(method)
-    explainer: AnyExplainer = built(name, method_named(name), {**options, **(extra or {})})
+    extra = extra or {}
+    if twice := sorted(options.keys() & extra.keys()):
+        raise InputError(
+            f"{twice[0]} is given in --method {method} and as --{twice[0].replace('_', '-')} too; leave one of them"
+        )
+    explainer: AnyExplainer = built(name, method_named(name), {**options, **extra})
     return explainer
 
 

@@ -43,7 +43,7 @@ from rationales.run.parts import Part, Worker
 from rationales.run.progress import Steps
 from rationales.run.ranking import Record, advice, agreement, ranked
 from rationales.run.stability import likeness, shared_unit, stability_of
-from rationales.run.texts import Method, Text, as_examples
+from rationales.run.texts import Method, Text, as_examples, check_same_texts
 
 WHOLE = "selections are erased as a whole; figures of scores are means over several shares of the text"
 """Of a method that selects: why its figures and those of scores are not quite of the same kind."""
@@ -128,7 +128,9 @@ def compare(
             stack.callback(shutil.rmtree, out, ignore_errors=True)
         store = Store(Path(out))
         check_writable(store.directory / RESULTS)
-        _check_same_texts(store, examples)
+        first = store.texts(0)
+        there = [tuple(each["texts"]) for each in read_json(first)["texts"]] if first.exists() else []
+        check_same_texts(store.directory, "a comparison of", there, examples)
         size = store.begin(settings)["size"]
         kinds = [(title, name) for title in (*models, *beside) for name in chosen]
         with Steps(kinds, len(examples), progress) as steps, shared_passes() as passes:
@@ -177,19 +179,6 @@ def _check_stability(titles: Sequence[str], share: float) -> None:
         )
     if not 0 < share <= 1:
         raise InputError(f"share must be above 0 and at most 1, got {share}")
-
-
-def _check_same_texts(store: Store, examples: Sequence[Example]) -> None:
-    """Refuse to put a comparison of quite other texts in the place of one that is there."""
-    before = store.texts(0)
-    if not before.exists():
-        return
-    there = [tuple(each["texts"]) for each in read_json(before)["texts"]]
-    if not set(there) & {example.texts for example in examples}:
-        raise InputError(
-            f"{store.directory} holds a comparison of other texts, such as {there[0][0]!r:.60}; give another directory "
-            "(--out), or delete that one"
-        )
 
 
 def _labelled(examples: Sequence[Example], names: Sequence[str] | None, title: str, model: Model) -> Sequence[Example]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TypeAlias
 
 from rationales.data.example import Example
@@ -44,3 +45,12 @@ def as_explainer(method: Method) -> AnyExplainer:
     if not isinstance(method, AnyExplainer):
         raise InputError(f"a method is a name or an explainer such as IntegratedGradients(steps=100), got {method!r}")
     return method
+
+
+def check_same_texts(directory: Path, what: str, there: Sequence[tuple[str, ...]], examples: Iterable[Example]) -> None:
+    """Refuse to put something made of quite other texts in the place of what is there."""
+    if there and not set(there) & {example.texts for example in examples}:
+        raise InputError(
+            f"{directory} holds {what} other texts, such as {there[0][0]!r:.60}; give another directory (--out), or "
+            "delete that one"
+        )
