@@ -264,6 +264,15 @@ def test_the_explained_class(config: Any, model: str, tmp_path: Path) -> None:
         train(config(target="gold", out=tmp_path / "strange"), strange, strange, model=model, method="random")
 
 
+def test_the_method_is_told_where_none_was_given(config: Any, model: str) -> None:
+    heard: dict[Any, list[str]] = {None: [], "integrated_gradients": []}
+    data = toy(16), toy(8, seed=1)
+    for method, lines in heard.items():
+        train(config(seeds=(1,)), *data, model=model, method=method, tell=lines.append)
+    told = "the rationales are made by integrated_gradients, since no method was given (--method)"
+    assert heard[None] == [told, *heard["integrated_gradients"]]
+
+
 def test_pairs(config: Any) -> None:
     data = [
         [replace(each, texts=(each.texts[0], "it was here")) for each in toy(size, seed=size)] for size in (160, 40)

@@ -59,7 +59,11 @@ def fresh(
         str | None, typer.Option("--model", "-m", help="Directory or hub name of the model to explain.")
     ] = None,
     method: Annotated[
-        str | None, typer.Option(help="A name from: rationales methods, options behind it: lime:samples=50.")
+        str | None,
+        typer.Option(
+            help="A name from: rationales methods, options behind it: lime:samples=50. Else the model's own, or "
+            "integrated_gradients."
+        ),
     ] = None,
     explanations: Annotated[
         list[Path] | None,

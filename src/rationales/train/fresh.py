@@ -146,7 +146,8 @@ def train(
     The rationales come from a `model` (whatever `rationales.explain` takes) and a `method`, by default the model's own
     or integrated gradients, or from `explanations`: files, or explanations themselves, which must hold every text.
     Several sets of test data, such as some of another domain, are given by their names.
-    `labels` are the class names in order, where the data do not have them. `tell` hears how each seed did.
+    `labels` are the class names in order, where the data do not have them. `tell` hears which method was taken where
+    none was given, and how each seed did.
     """
     if (model is None) == (explanations is None):
         raise InputError("where do rationales come from? Give either a model to explain, or explanations of all texts")
@@ -161,7 +162,7 @@ def train(
     else:
         own = data["train"]
         given_names = own.labels if isinstance(own, Dataset) and own.labels else labels
-        found = _explained(config, splits, given_names, model, tokenizer, method, progress)
+        found = _explained(config, splits, given_names, model, tokenizer, method, progress, tell)
     cut = {split: _cut(part, found.texts[split]) for split, part in parts.items()}
     return _train_all(config, names, parts, cut, found, tell)
 
@@ -227,11 +228,14 @@ def _explained(
     tokenizer: Any,
     method: Method | None,
     progress: bool | None,
+    tell: Callable[[str], None],
 ) -> Rationales:
     """Explain every split; in the training texts the gold class, if that is wanted."""
     with session(config) as accelerator:
         explained = load(model, tokenizer)
         explainer = as_explainer(default_method(explained) if method is None else method)
+        if method is None and accelerator.is_main_process:
+            tell(f"the rationales are made by {explainer.name}, since no method was given (--method)")
         targets = {}
         if config.target == "gold":
             targets["train"] = [_gold(example, names, explained) for example in splits["train"]]
