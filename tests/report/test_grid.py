@@ -1,6 +1,7 @@
 """Several data sets side by side: in a terminal, in a notebook, on the page."""
 
 import io
+import re
 from dataclasses import replace
 from unittest.mock import Mock
 
@@ -10,7 +11,7 @@ from outside import HOSTILE
 from parsed import Element, parsed
 from rich.console import Console
 
-from rationales.comparison import Answers, Figure, Measure, Standing, Summary
+from rationales.comparison import Answers, Contrast, Figure, Measure, Standing, Summary
 from rationales.report import grid_html, write_page
 from rationales.report.blocks import grid_blocks
 from rationales.report.grid import view
@@ -215,6 +216,40 @@ def test_names_from_outside_do_not_steer_the_terminal():
     assert "\x1b[31m" not in shown
 
 
+# Model beside model
+
+
+def contrasted(data: str, high: float) -> Summary:
+    """By gradient the second model is clearly better, by random clearly worse, and by lime neither."""
+    means = {"gradient": 0.12, "lime": 0.01, "random": -0.05}
+    contrasts = tuple(
+        Contrast("comprehensiveness", method, "plain", "faithful", mean, mean - 0.02, mean + 0.02)
+        for method, mean in means.items()
+    )
+    return found(data, high, contrasts=contrasts)
+
+
+def test_what_is_clearly_better_or_worse_than_the_first_model_is_marked():
+    lines = in_terminal(contrasted("one", 0.5), found("two", 0.6))
+    place = lines.index("comprehensiveness ↑")
+    assert lines[place + 5 : place + 8] == [
+        "gradient *0.500 *0.500 + *0.600 *0.600",
+        "lime 0.400 ○ 0.400 ○ 0.500 ○ 0.500 ○",
+        "random 0.900 0.900 − 0.900 0.900",
+    ]
+    assert "clearly better, or worse, than the first model" in " ".join(lines)
+    assert "first model" not in " ".join(in_terminal(found("one", 0.5), found("two", 0.6)))
+
+
+def test_figures_stand_beneath_one_another_whatever_marks_they_have():
+    file = io.StringIO()
+    grid = view([contrasted("one", 0.5), contrasted("two", 0.6)])
+    Console(file=file, width=100, color_system=None).print(grid_blocks(grid, 100))
+    figures = [line for line in file.getvalue().splitlines() if line.startswith((" macro", " gradient", " lime"))]
+    assert len(figures) == 5
+    assert len({tuple(found.end() for found in re.finditer(r"0\.\d{3}", line)) for line in figures}) == 1
+
+
 # On the page
 
 
@@ -238,6 +273,16 @@ def test_the_page_begins_with_all_data_sets_and_names_them_from_there_on(tmp_pat
     means = ("0.500", "0.500", "0.600", "0.600")
     assert rows[4] == "gradient" + "".join(f" {mean} ▲the best here better than random" for mean in means)
     assert rows[5].startswith("lime 0.400 ▼worse than random")
+
+
+def test_the_page_says_by_how_much_a_model_is_better_than_the_first_where_that_is_clear(tmp_path):
+    first = page(tmp_path, contrasted("one", 0.5), found("two", 0.6)).all("section")[0]
+    rows = [words(row) for row in first.all("tr")]
+    said = [re.findall(r"0\.\d+ (?:better|worse)(?! than)", row) for row in rows[4:7]]
+    assert said == [["0.120 better"], [], ["0.050 worse"]]
+    assert "than that of the first model" in words(first)
+    other = page(tmp_path, found("one", 0.5), found("two", 0.6)).all("section")[0]
+    assert "than that of the first model" not in words(other)
 
 
 def test_a_page_of_one_data_set_has_none_of_that(tmp_path):

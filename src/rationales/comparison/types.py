@@ -119,6 +119,11 @@ class Contrast:
     low: float
     high: float
 
+    @property
+    def verdict(self) -> Literal["better", "worse", ""]:
+        """What the interval says; nothing where it holds 0, or there is none."""
+        return "better" if self.low > 0 else "worse" if self.high < 0 else ""
+
 
 @dataclass(frozen=True)
 class Overlap(Figure):

@@ -22,6 +22,9 @@ HEAD = 12
 EDGES = 4
 """Spaces beside the names of methods, and at both ends."""
 READ = "Means over the texts. * best of its column. ○ not clearly better than random on the same texts."
+BESIDE = " + − clearly better, or worse, than the first model on them."
+MARKS = {"better": "+", "worse": "−", "": " "}
+"""How a model stands beside the first one."""
 
 
 def grid_blocks(found: GridView, room: int) -> Group:
@@ -29,12 +32,13 @@ def grid_blocks(found: GridView, room: int) -> Group:
     parts: list[Text | Table] = [Text("All data sets\n", style="italic")]
     if found.answered:
         known = [column.answers for column in found.columns]
-        shares = ["–  " if answers is None else f"{answers.macro_f1:z.3f}  " for answers in known]
+        after = "  " + " " * found.contrasted  # where figures of methods have marks
+        shares = [("–" if answers is None else f"{answers.macro_f1:z.3f}") + after for answers in known]
         parts += _tables(found, room, "", [("macro-F1", "", shares)])
     for measure, rows in found.sections:
         lines = [(printable(row.method), "dim" if row.is_floor else "", _cells(found, row)) for row in rows]
         parts += _tables(found, room, directed(measure), lines)
-    return Group(*parts, Text(READ, style="dim italic"))
+    return Group(*parts, Text(READ + BESIDE * found.contrasted, style="dim italic"))
 
 
 def grid_width(found: GridView) -> int:
@@ -70,10 +74,11 @@ def _tables(found: GridView, room: int, title: str, rows: Sequence[tuple[str, st
         table = Table(title=title or None, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, padding=0)
         table.add_column("", min_width=names, overflow="fold")
         for place in places:
-            head = Text(_head(found.columns[place]))
-            table.add_column(head, justify="right", width=widths[place] - 1, overflow="fold")
+            head = Text(_head(found.columns[place]), justify="right")
+            table.add_column(head, width=widths[place] - 1, overflow="fold")
         for name, style, cells in rows:
-            table.add_row(Text(name), *(cells[place] for place in places), style=style)
+            # Rich, told to put them to the right, would leave out the spaces behind
+            table.add_row(Text(name), *(cells[place].rjust(widths[place] - 1) for place in places), style=style)
         yield table
 
 
@@ -117,7 +122,10 @@ def folded(name: str, most: int) -> str:
 
 
 def _cells(found: GridView, row: Row) -> list[str]:
-    return [_short(figure, row.is_floor, best) for _, figure, best in row.cells(found.columns)]
+    return [
+        _short(figure, row.is_floor, best) + (MARKS[beside.verdict if beside else ""] if found.contrasted else "")
+        for _, figure, best, beside in row.cells(found.columns)
+    ]
 
 
 def _short(figure: Figure | None, floor: bool, best: bool) -> str:

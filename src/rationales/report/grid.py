@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from rationales.comparison.types import FLOORS, Answers, Figure, Measure, Standing, Summary
+from rationales.comparison.types import FLOORS, Answers, Contrast, Figure, Measure, Standing, Summary
 from rationales.report.figures import fixed
 
 
 @dataclass(frozen=True)
 class Column:
-    """One model on one data set; `first` of the models there."""
+    """One model on one data set; `first` of the models there, which `contrasts` hold it against."""
 
     data: str
     model: str
@@ -20,26 +20,29 @@ class Column:
     texts: int
     answers: Answers | None
     standings: dict[str, Standing]
+    contrasts: tuple[Contrast, ...]
 
 
 @dataclass(frozen=True)
 class Row:
     """One method by one metric: a figure for each column, None where there is none; `best` says where it is first.
 
-    Nothing is best where all methods have the same figure.
+    Nothing is best where all methods have the same figure. `beside` has what is known of the difference to the first
+    model on the same data.
     """
 
     method: str
     figures: tuple[Figure | None, ...]
     best: tuple[bool, ...]
+    beside: tuple[Contrast | None, ...]
 
     @property
     def is_floor(self) -> bool:
         return self.method in FLOORS
 
-    def cells(self, columns: Sequence[Column]) -> Iterator[tuple[Column, Figure | None, bool]]:
-        """The figures with their columns, and whether they are the best there."""
-        return zip(columns, self.figures, self.best, strict=True)
+    def cells(self, columns: Sequence[Column]) -> Iterator[tuple[Column, Figure | None, bool, Contrast | None]]:
+        """The figures with their columns, whether they are the best there, and how they differ from the first."""
+        return zip(columns, self.figures, self.best, self.beside, strict=True)
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,11 @@ class GridView:
         """Whether it is known of any model how often it is right."""
         return any(column.answers for column in self.columns)
 
+    @property
+    def contrasted(self) -> bool:
+        """Whether models stand beside others."""
+        return any(column.contrasts for column in self.columns)
+
 
 def view(summaries: Sequence[Summary], prefix: str = "") -> GridView | None:
     """The table, if a model was looked at on several data sets; `prefix` begins the ids of its elements."""
@@ -76,6 +84,7 @@ def view(summaries: Sequence[Summary], prefix: str = "") -> GridView | None:
             summary.texts,
             summary.answers.get(model),
             {standing.method: standing for standing in summary.of(model)},
+            tuple(contrast for contrast in summary.contrasts if contrast.other == model),
         )
         for summary in sorted(summaries, key=lambda summary: names.index(summary.data))
         for model in summary.models
@@ -100,6 +109,7 @@ def _rows(measure: Measure, methods: Sequence[str], columns: Sequence[Column]) -
                 own is not None and method not in FLOORS and own.mean == top
                 for own, top in zip(figures, tops, strict=True)
             ),
+            tuple(_beside(column, method, measure.name) for column in columns),
         )
         for method, figures in found.items()
         if any(figures)
@@ -118,3 +128,8 @@ def _figure(column: Column, method: str, metric: str) -> Figure | None:
     standing = column.standings.get(method)
     figure = standing.figures.get(metric) if standing is not None else None
     return figure if figure is not None and figure.count else None
+
+
+def _beside(column: Column, method: str, metric: str) -> Contrast | None:
+    known = (item for item in column.contrasts if (item.method, item.metric) == (method, metric))
+    return next(known, None)

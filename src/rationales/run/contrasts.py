@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from rationales.comparison.types import Contrast, Measure
@@ -34,17 +35,16 @@ def _contrast(one: Record, other: Record, measure: Measure, seed: int) -> Contra
 
 def beside_the_first(found: Sequence[Contrast], model: str, metric: str) -> str:
     """A sentence for the advice: by which methods a model comes out better or worse than the first one."""
-    own = [item for item in found if (item.other, item.metric) == (model, metric) and item.low <= item.high]
+    own = [item for item in found if (item.other, item.metric) == (model, metric) and not math.isnan(item.low)]
     if not own:
         return ""
     groups = {
-        "clearly better": [item for item in own if item.low > 0],
-        "clearly worse": [item for item in own if item.high < 0],
-        "within noise": [item for item in own if item.low <= 0 <= item.high],
+        f"clearly {verdict}" if verdict else "within noise": [item for item in own if item.verdict == verdict]
+        for verdict in ("better", "worse", "")
     }
     said = [f"{name} for {', '.join(map(_said, items))}" for name, items in groups.items() if items]
     return f"Beside `{own[0].one}`, by {metric} on the same texts: {'; '.join(said)}."
 
 
 def _said(item: Contrast) -> str:
-    return f"`{item.method}`" if item.low <= 0 <= item.high else f"`{item.method}` ({item.mean:+.3f})"
+    return f"`{item.method}` ({item.mean:+.3f})" if item.verdict else f"`{item.method}`"
