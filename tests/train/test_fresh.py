@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import statistics
 import sys
 import warnings
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -151,6 +153,12 @@ def test_saved_explanations_are_found_by_id_and_texts_or_by_texts() -> None:
         "train": [("food",), ("good",)],
         "dev": [("good",)],
     }
+    saved[1] = replace(saved[1], target=Target(1, "good", 0.9))
+    found = Saved.read(saved, 0.2, "text")
+    assert found.rationales({"train": [again, first], "dev": [other]}).classes == {
+        "train": ["good", "bad"],
+        "dev": ["bad"],
+    }
     with pytest.raises(
         InputError, match=r"1 of 2 test texts are not among the explanations, such as '7'; .*--split test"
     ):
@@ -243,8 +251,41 @@ def test_figures_are_the_macro_f1_of_the_models(
             predicted = again.logits(again.encode(cut)).argmax(-1).tolist()
         wanted = f1_score([example.label for example in dev], predicted, average="macro", zero_division=0)
         assert found.dev.seeds[seed] == pytest.approx(wanted)
+        agreed = [label == each.target.index for label, each in zip(predicted, kept, strict=True)]
+        assert found.agreement["dev"].seeds[seed] == pytest.approx(statistics.mean(agreed))
     assert found.dev.mean == pytest.approx(statistics.mean(found.dev.seeds.values()))
     assert found.dev.std == pytest.approx(statistics.stdev(found.dev.seeds.values()))
+
+
+def test_a_rationale_can_spell_out_what_it_was_made_for(config: Any) -> None:
+    """The first word says which class is explained, which is no better than a guess: macro-F1 is that of the guess."""
+
+    def told(examples: list[Example]) -> tuple[list[Example], list[Explanation]]:
+        said = [place // 2 % 2 for place in range(len(examples))]
+        texts = [("good" if one else "bad", *each.texts[0].split()) for one, each in zip(said, examples, strict=True)]
+        examples = [replace(each, texts=(" ".join(some),)) for each, some in zip(examples, texts, strict=True)]
+        return examples, [
+            scored(each.texts, [1.0, *[0.0] * (len(some) - 1)], id=each.id, target=Target(one, LABELS[one], 0.9))
+            for each, some, one in zip(examples, texts, said, strict=True)
+        ]
+
+    parts = [toy(size, seed=seed) for seed, size in enumerate((160, 40, 40))]
+    data, saved = zip(*map(told, parts), strict=True)
+    # the labels of training texts are what is explained, so that this is what is learned
+    training = [replace(each, label=made.target.index) for each, made in zip(data[0], saved[0], strict=True)]
+    usual = config(epochs=4, ratio=0.1, seeds=(1,))
+    found = train(usual, training, data[1], {"far": data[2]}, explanations=chain(*saved), labels=LABELS)
+    assert {split: figures.mean for split, figures in found.agreement.items()} == {"dev": 1.0, "far": 1.0}
+    assert found.tests["far"].mean < 0.75
+    summary = json.loads((found.out / "fresh.json").read_text())
+    assert summary["agreement"]["far"] == {"seeds": {"1": 1.0}, "mean": 1.0, "std": None}
+
+
+def test_classes_of_other_names_agree_with_nothing(config: Any) -> None:
+    data = toy(16), toy(8, seed=1)
+    saved = [deciding(each, target=Target(0, "LABEL_0", 0.9)) for part in data for each in part]
+    found = train(config(seeds=(1,)), *data, explanations=saved, labels=LABELS)
+    assert found.agreement == {}
 
 
 def test_the_explained_class(config: Any, model: str, tmp_path: Path) -> None:
@@ -462,7 +503,7 @@ def test_the_command_from_a_model(call: Any, data: str, model: str, encoder: str
     assert status == 0, err
     assert printed.strip() == str(out / "fresh.json")
     assert "seed 4 (2 of 2): dev macro-F1" in err
-    assert "test macro-F1" in err
+    assert re.search(r"^test macro-F1 \d\.\d{4} ± .*, agreement with what is explained \d\.\d{4} ± ", err, re.MULTILINE)
     assert "expect texts that were cut down to their rationale" in err
     found = json.loads((out / "fresh.json").read_text())
     assert found["config"]["ratio"] == 0.4

@@ -104,7 +104,9 @@ def fresh(
             tell=lambda line: print(line, file=sys.stderr, flush=True),
         )
     for split, figures in (("dev", found.dev), *found.tests.items()):
-        print(f"{split} macro-F1 {_shown(figures)}", file=sys.stderr)
+        agreement = found.agreement.get(split)
+        agreed = f", agreement with what is explained {_shown(agreement)}" if agreement else ""
+        print(f"{split} macro-F1 {_shown(figures)}{agreed}", file=sys.stderr)
     print("the models expect texts that were cut down to their rationale, not whole ones", file=sys.stderr)
     print(found.out / SUMMARY)
 

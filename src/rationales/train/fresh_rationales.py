@@ -101,9 +101,10 @@ def _joined(text: str, spans: Sequence[Token]) -> str:
 
 @dataclass(frozen=True)
 class Rationales:
-    """The rationale of each example of some splits, and whose explanations they are."""
+    """The rationale of each example of some splits, the class that it is a rationale of, and whose explanations."""
 
     texts: Mapping[str, list[Texts]]
+    classes: Mapping[str, list[str]]
     provenance: Provenance
 
 
@@ -113,9 +114,8 @@ class Saved:
     def __init__(self, ratio: float, order: Order) -> None:
         self.ratio, self.order = ratio, order
         self.provenance: Provenance | None = None
-        self._targets: dict[tuple[str, Texts], str] = {}
-        self._by_id: dict[tuple[str, Texts], Texts] = {}
-        self._by_texts: dict[Texts, Texts] = {}
+        self._by_id: dict[tuple[str, Texts], tuple[Texts, str]] = {}
+        self._by_texts: dict[Texts, tuple[Texts, str]] = {}
 
     @classmethod
     def read(cls, explanations: Iterable[Explanation], ratio: float, order: Order) -> Self:
@@ -132,30 +132,30 @@ class Saved:
             raise InputError(
                 f"the explanations are by {self.provenance.method} and by {made.method}; give those of one method"
             )
-        label = self._targets.setdefault(key, explanation.target.label)
-        if label != explanation.target.label:
-            raise InputError(
-                f"{explanation.id!r} is explained for {label} and for {explanation.target.label}; give one of them"
-            )
+        label = explanation.target.label
         if key not in self._by_id:
-            self._by_id[key] = rationale(explanation, self.ratio, self.order)
+            self._by_id[key] = rationale(explanation, self.ratio, self.order), label
             self._by_texts.setdefault(explanation.texts, self._by_id[key])
+        elif (before := self._by_id[key][1]) != label:
+            raise InputError(f"{explanation.id!r} is explained for {before} and for {label}; give one of them")
 
     def rationales(self, splits: Mapping[str, Sequence[Example]]) -> Rationales:
         """Of every example; an error if one is not explained."""
-        found: dict[str, list[Texts]] = {}
+        texts: dict[str, list[Texts]] = {}
+        classes: dict[str, list[str]] = {}
         for split, examples in splits.items():
-            texts = [self._by_id.get((each.id, each.texts)) or self._by_texts.get(each.texts) for each in examples]
-            missing = [each.id for each, some in zip(examples, texts, strict=True) if some is None]
+            found = [self._by_id.get((each.id, each.texts)) or self._by_texts.get(each.texts) for each in examples]
+            missing = [each.id for each, some in zip(examples, found, strict=True) if some is None]
             if missing:
                 how = f" --split {split}" if split in ("train", "dev", "test") else ""
                 raise InputError(
                     f"{len(missing)} of {len(examples)} {split} texts are not among the explanations, such as "
                     f"{missing[0]!r}; explain these too (rationales explain{how} --out FILE) and give every file"
                 )
-            found[split] = [some for some in texts if some is not None]
+            texts[split] = [some[0] for some in found if some is not None]
+            classes[split] = [some[1] for some in found if some is not None]
         assert self.provenance is not None
-        return Rationales(found, self.provenance)
+        return Rationales(texts, classes, self.provenance)
 
 
 def read_file(file: Path | str) -> Iterator[Explanation]:
@@ -186,13 +186,14 @@ class Maker:
         order: Order,
     ) -> Rationales:
         """Of every example; `targets` are the outputs to explain in a split, where it is not what is predicted."""
-        texts, provenance = {}, None
+        texts, classes, provenance = {}, {}, None
         for split, examples in splits.items():
             kept = self._explained(split, examples, targets.get(split))
             texts[split] = [rationale(explanation, ratio, order) for explanation in kept]
+            classes[split] = [explanation.target.label for explanation in kept]
             provenance = provenance or kept[0].provenance
         assert provenance is not None
-        return Rationales(texts, provenance)
+        return Rationales(texts, classes, provenance)
 
     def _explained(self, split: str, examples: Sequence[Example], targets: Sequence[int] | None) -> Explanations:
         whole = self.directory / f"{split}.parquet"
