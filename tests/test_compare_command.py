@@ -1,10 +1,13 @@
 """`rationales compare`, as a user calls it."""
 
 import json
+from unittest.mock import Mock
 
 import pytest
 
+from rationales import Grid
 from rationales.cli import build, main
+from rationales.errors import InputError
 from tiny import classifier
 
 DATA = "text,label\n" + "".join(
@@ -169,6 +172,56 @@ def test_nothing_is_begun_if_a_metric_does_not_fit_one_of_them(call, tmp_path):
     code, _, err = call("--data", "marked.jsonl", "--metric", "auroc")
     assert code == 2
     assert "error: reviews: auroc needs texts in which people marked" in " ".join(err.split())
+    assert not (tmp_path / "comparison").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--data", "empty.csv"), "error: empty: there are no texts"),
+        (
+            ("--data", "letters.csv", "--rank-by", "auroc"),
+            "error: reviews: methods are ranked by a metric that is measured; 'auroc' is not among them",
+        ),
+    ],
+)
+def test_nothing_is_begun_if_one_of_them_cannot_be_compared(call, tmp_path, arguments, message):
+    (tmp_path / "letters.csv").write_text(OTHER)
+    (tmp_path / "empty.csv").write_text("text,label\n")
+    code, _, err = call(*arguments)
+    assert code == 2
+    assert message in " ".join(err.split())
+    assert not (tmp_path / "comparison").exists()
+
+
+def test_a_run_that_fails_leaves_the_grid_as_it_was(call, tmp_path, monkeypatch):
+    for name, text in (("letters", OTHER), ("mails", OTHER.replace("so ", ""))):
+        (tmp_path / f"{name}.csv").write_text(text)
+    fast = ("--method", "gradient", "--metric", "sufficiency", "--no-page")
+    assert call("--data", "letters.csv", *fast)[0] == 0
+    with monkeypatch.context() as broken:
+        broken.setattr("rationales.run.compare", Mock(side_effect=InputError("no room")))
+        assert call("--data", "mails.csv", *fast)[0] == 2
+    assert list(Grid.load(tmp_path / "comparison")) == ["reviews", "letters"]
+    assert call("--data", "mails.csv", *fast)[0] == 0
+    assert list(Grid.load(tmp_path / "comparison")) == ["reviews", "mails"]
+
+
+def test_other_texts_in_a_place_of_the_grid_are_found_before_anything_is_begun(call, tmp_path):
+    (tmp_path / "letters.csv").write_text(OTHER)
+    fast = ("--data", "letters.csv", "--method", "gradient", "--metric", "sufficiency", "--no-page")
+    assert call(*fast)[0] == 0
+    (tmp_path / "letters.csv").write_text(OTHER.replace("so ", ""))
+    (tmp_path / "comparison/reviews/results.json").unlink()
+    code, _, err = call(*fast)
+    assert code == 2
+    assert "error: letters: comparison/letters holds a comparison of other texts" in " ".join(err.split())
+    assert not (tmp_path / "comparison/reviews/results.json").exists()
+
+
+def test_a_metric_is_measured_in_one_way(call, tmp_path):
+    code, _, err = call("--metric", "sufficiency:bins=0.1", "--metric", "sufficiency:bins=0.5")
+    assert (code, "a metric is given twice" in err) == (2, True)
     assert not (tmp_path / "comparison").exists()
 
 

@@ -13,7 +13,7 @@ import typer
 
 from rationales.cli import report
 from rationales.comparison import Case, Comparison, Summary
-from rationales.comparison.grid import begin_grid
+from rationales.comparison.grid import begin_grid, finish_grid, grid_places
 from rationales.data.gold import gold_selection
 from rationales.data.planted import reviews
 from rationales.errors import InputError
@@ -50,6 +50,9 @@ class Finished:
     def called(self, data: str) -> Finished:
         self.summary = replace(self.summary, data=data)
         return self
+
+    def first_texts(self):
+        return [("soup",)] if self.directory.name != "elsewhere" else [("film",)]
 
     def cases(self, model: str):
         for one in explained(3):
@@ -115,9 +118,22 @@ def test_a_path_that_leads_nowhere(call):
 
 def test_comparisons_on_several_data_sets_are_shown_from_their_common_directory(call, tmp_path, monkeypatch):
     monkeypatch.setattr(Comparison, "load", Finished)
-    places = begin_grid(tmp_path / "run", ["reviews", "letters"])
+    places = grid_places(tmp_path / "run", ["reviews", "letters"])
+    begin_grid(tmp_path / "run")
+    finish_grid(tmp_path / "run", places)
     assert list(places.values()) == [tmp_path / "run" / "reviews", tmp_path / "run" / "letters"]
     assert call("run") == str(Path("run") / "report.html")
     page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
     assert page.count("<article") == 12  # three texts of each model, twice
     assert "Does it hold on other data?" in page
+
+
+def test_other_data_of_the_same_name_are_called_after_their_directories_too(call, tmp_path, monkeypatch):
+    monkeypatch.setattr(Comparison, "load", Finished)
+    for name in ("here", "there", "elsewhere"):
+        (tmp_path / name).mkdir()
+    call("here", "there")
+    assert "(here)" not in (tmp_path / "here/report.html").read_text(encoding="utf-8")
+    call("here", "there", "elsewhere")
+    page = (tmp_path / "here/report.html").read_text(encoding="utf-8")
+    assert all(f"data ({name})" in page for name in ("here", "there", "elsewhere"))

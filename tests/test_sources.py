@@ -52,6 +52,11 @@ def test_names_that_differ_in_capitals_alone_are_told_apart(tmp_path):
     assert names_of(files, "--data") == ["one-Reviews", "two-reviews"]
 
 
+def test_what_says_too_little_is_called_after_its_directory(tmp_path):
+    files = written(tmp_path, "films/validation.csv", "meals/val.csv", "reviews.2022.csv", "reviews.2023.csv.gz")
+    assert names_of(files, "--data") == ["films-validation", "meals-val", "reviews-2022", "reviews-2023"]
+
+
 def test_a_split_is_taken_where_there_are_splits_and_the_whole_where_there_are_none(tmp_path):
     file, *_ = written(tmp_path, "letters.csv", "films/train.csv", "films/test.csv", "alone/reviews.csv")
     opened = partial(load, data_dir=None)

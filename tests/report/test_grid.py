@@ -210,6 +210,31 @@ def test_a_method_that_was_only_tried_on_one_of_them_leaves_a_gap():
     assert "lime 0.400 ○ 0.400 ○ – –" in in_terminal(found("one", 0.5), other)
 
 
+def test_what_was_measured_with_other_options_has_a_section_of_its_own(tmp_path):
+    def erasing(data: str, high: float, how: str) -> Summary:
+        measures = (Measure("sufficiency", "low", {}), Measure("comprehensiveness", "high", {"erasure": how}))
+        return replace(contrasted(data, high), measures=measures)
+
+    summaries = [erasing("one", 0.5, "delete"), erasing("two", 0.6, "pad"), erasing("three", 0.7, "delete")]
+    lines = in_terminal(*summaries, width=140)
+    assert [line for line in lines if "↑" in line or "↓" in line] == [
+        "comprehensiveness ↑ (erasure=delete)",
+        "comprehensiveness ↑ (erasure=pad)",
+        "sufficiency ↓",
+    ]
+    assert "gradient *0.500 *0.500 + – – *0.700 *0.700 +" in lines
+    assert "gradient – – *0.600 *0.600 + – –" in lines
+    page = write_page([], tmp_path / "page.html", summaries=summaries).read_text(encoding="utf-8")
+    heads = [words(head) for head in parsed(page).all("tr") if "metric" in head.classes]
+    assert heads[0].startswith("comprehensiveness erasure=delete, ↑ higher")
+    assert heads[2].startswith("sufficiency ↓ lower")
+
+
+def test_each_number_of_texts_stands_above_its_own_columns():
+    few = replace(found("one", 0.5), texts=20)
+    assert view([found("one", 0.5), found("two", 0.6), few]).data == [("one", 200, 2), ("two", 200, 2), ("one", 20, 2)]
+
+
 def test_names_from_outside_do_not_steer_the_terminal():
     shown = "\n".join(in_terminal(found("[red]one[/]", 0.5), found("\x1b[31mtwo", 0.6)))
     assert "[red]one[/]" in shown
@@ -223,7 +248,7 @@ def contrasted(data: str, high: float) -> Summary:
     """By gradient the second model is clearly better, by random clearly worse, and by lime neither."""
     means = {"gradient": 0.12, "lime": 0.01, "random": -0.05}
     contrasts = tuple(
-        Contrast("comprehensiveness", method, "plain", "faithful", mean, mean - 0.02, mean + 0.02)
+        Contrast("comprehensiveness", method, "plain", "faithful", mean, mean - 0.02, mean + 0.02, 50)
         for method, mean in means.items()
     )
     return found(data, high, contrasts=contrasts)

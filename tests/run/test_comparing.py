@@ -231,27 +231,6 @@ def test_cases_hold_texts_truth_predictions_and_every_explanation(model, done):
         assert case.explanations["human"].words().body.keep[0]
 
 
-def test_how_often_the_model_is_right_is_that_of_its_answers(model, done):
-    cases = list(done.cases())
-    truth, said = [case.label for case in cases], [case.predicted for case in cases]
-    (found,) = done.summary.answers.values()
-    assert found.count == len(cases) == 20
-    assert found.accuracy == pytest.approx(sum(case.right for case in cases) / 20)
-    scores = []
-    for name in set(truth) | set(said):
-        hits = sum(one == other == name for one, other in zip(truth, said, strict=True))
-        scores.append(2 * hits / (truth.count(name) + said.count(name)))
-    assert found.macro_f1 == pytest.approx(np.mean(scores))
-
-
-def test_of_texts_without_labels_nothing_is_said_of_answers(model):
-    unlabelled = [replace(example, label=None) for example in reviews(3)]
-    assert compare(model, unlabelled, []).summary.answers == {}
-    some = [*unlabelled, *(replace(example, id=f"{example.id}+") for example in reviews(2))]
-    (found,) = compare(model, some, []).summary.answers.values()
-    assert found.count == 2
-
-
 def test_explanations_of_a_method_are_those_of_explain(model, done):
     for ours, theirs in zip(done.explanations("gradient"), explain(model, reviews(), "gradient"), strict=True):
         assert ours.id == theirs.id
@@ -403,17 +382,3 @@ def test_a_comparison_of_other_texts_is_left_alone(model, tmp_path):
     assert content(tmp_path / "out") == before
     changed = [replace(reviews(4)[0], texts=("the soup was tasty ,",)), *reviews(4)[1:]]
     assert compare(model, changed, ["gradient"], out=tmp_path / "out").summary.texts == 4
-
-
-def test_labels_that_are_not_the_models_are_told(model):
-    others = [replace(example, label="yes" if example.label else "no") for example in reviews(4)]
-    with pytest.warns(UserWarning, match=r"no text counts as right or wrong: labels such as 'no' are not those of"):
-        compare(model, others, ["gradient"])
-
-
-def test_stars_are_not_taken_for_classes(model):
-    stars = [replace(example, label=5 if example.label else 1) for example in reviews(4)]
-    with pytest.warns(UserWarning, match=r"no text counts as right or wrong: labels such as 5 are not those of"):
-        found = compare(model, stars, ["gradient"])
-    assert not found.summary.answers
-    assert {case.right for case in found.cases()} == {None}

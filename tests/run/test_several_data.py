@@ -6,7 +6,7 @@ import json
 import pytest
 
 from rationales import Grid, compare
-from rationales.comparison.grid import begin_grid
+from rationales.comparison.grid import begin_grid, finish_grid, grid_places
 from rationales.data import Example
 from rationales.errors import FileFormatError, InputError
 from tiny import classifier
@@ -60,9 +60,13 @@ def test_a_table_of_them_all(model):
 
 
 def test_a_grid_reads_what_was_written(model, tmp_path):
-    places = begin_grid(tmp_path / "all", ["over here", "there"])
+    places = grid_places(tmp_path / "all", ["over here", "there"])
+    begin_grid(tmp_path / "all")
     for name, place in places.items():
         compared(model, HERE if name == "there" else THERE, out=place)
+    with pytest.raises(InputError, match="are not finished; run the command that began them again"):
+        Grid.load(tmp_path / "all")
+    finish_grid(tmp_path / "all", places)
     grid = Grid.load(tmp_path / "all")
     assert {name: found.summary.texts for name, found in grid.items()} == {"over here": 1, "there": 2}
     assert grid["over here"].summary.data == "over here"

@@ -19,6 +19,12 @@ def model(*labels, regression=False):
         (5, None, ("bad", "good"), "5"),  # outside
         (0, ("good", "bad"), ("bad", "good"), "good"),  # by name, not by number
         (0, ("Good", "Bad"), ("bad", "good"), "good"),
+        (1, None, ("1", "2"), "1"),  # ratings are names
+        (2, None, ("0", "2", "4"), "2"),
+        (3, None, ("1", "2", "4"), "3"),
+        (-1, None, ("-1", "1"), "-1"),
+        (1, None, ("0", "1"), "1"),
+        (1, ("bad", "good"), ("1", "2"), None),
         (1, ("neg", "pos"), ("LABEL_0", "LABEL_1"), "LABEL_1"),  # a model that knows no names
         (1, ("neg", "pos"), ("bad", "good"), None),  # who knows
         (2, ("bad", "good", "mixed"), ("bad", "good"), "mixed"),  # cannot be predicted
@@ -45,6 +51,9 @@ def test_a_number_to_predict_is_no_label():
         ((0, 2), ("bad", "good", "mixed"), ("bad", "good"), True),  # by name
         ((0, 2), ("bad", "good", "mixed"), ("LABEL_0", "LABEL_1"), False),
         (("bad", "mixed"), None, ("bad", "good"), True),
+        ((1, 2, 2), None, ("1", "2"), True),  # as they are called
+        ((1, 3, 5), None, ("1", "2", "4", "5"), True),
+        ((1, 5, 5), None, ("0", "1"), False),
     ],
 )
 def test_numbers_that_are_no_classes_of_the_model_are_no_labels(given, names, labels, kept):

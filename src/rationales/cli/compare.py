@@ -113,6 +113,8 @@ def compare(
 
     methods = [explainer for name, options in map(parted, method or ()) for explainer in _explainers(name, options)]
     metrics = {name: read_options(name, known[name].options, options) for name, options in map(parted, metric or ())}
+    if len(metrics) < len(metric or ()):
+        raise InputError(f"a metric is given twice among {', '.join(metric or ())}; compare twice for other options")
     guide = None if alignment is None else guide_of(alignment, one_pair=False)
     (columns,) = objects
     opened = partial(load, columns=columns, data_dir=data_dir, on_error=on_error, limit=limit, quotes=quotes)
@@ -125,26 +127,32 @@ def compare(
         for own in loaded.values():
             set_guide(own, guide)
     labels = {label for own in loaded.values() for label in own.labels}
-    compared = partial(
-        run.compare,
-        loaded,
-        methods=methods or None,
-        metrics=list(metrics) or None,
-        target=int(target) if target is not None and target.isdecimal() and target not in labels else target,
-        rank_by=rank_by,
-        options=metrics,
-        stability=stability,
-        untrained=untrained,
-        share=share,
-        seed=seed,
-        command=shlex.join(["rationales", *sys.argv[1:]]),
-    )
+    asked: dict[str, Any] = {
+        "methods": methods or None,
+        "metrics": list(metrics) or None,
+        "rank_by": rank_by,
+        "options": metrics,
+    }
+
+    def compared(examples: Dataset, out: Path) -> Comparison:
+        return run.compare(
+            loaded,
+            examples,
+            **asked,
+            target=int(target) if target is not None and target.isdecimal() and target not in labels else target,
+            stability=stability,
+            untrained=untrained,
+            share=share,
+            out=out,
+            seed=seed,
+            command=shlex.join(["rationales", *sys.argv[1:]]),
+        )
+
     if len(sets) == 1:
-        found: Comparison | Grid = compared(sets[0], out=out)
+        found: Comparison | Grid = compared(sets[0], out)
     else:
         named = dict(zip(names_of(data, "--data"), sets, strict=True))
-        _check(named, methods, metrics)
-        found = _compared_on_each(named, compared, out)
+        found = _compared_on_each(named, partial(run.prepared, loaded, **asked), compared, out)
     if as_json:
         print(json.dumps(found.results(), ensure_ascii=False))
     elif isinstance(found, Comparison):
@@ -155,31 +163,28 @@ def compare(
         print(f"the page: {found.report(out / 'report.html')}", file=sys.stderr)
 
 
-def _check(
-    sets: Mapping[str, Dataset], methods: Sequence[AnyExplainer], metrics: Mapping[str, Mapping[str, Any]]
-) -> None:
-    """Refuse metrics that one of the data sets does not allow, before others have been explained."""
-    from rationales.explainers import Aligner
-    from rationales.run.choosing import marked_kinds, metrics_to_compare
+def _compared_on_each(
+    sets: Mapping[str, Dataset],
+    prepared: Callable[..., object],
+    compared: Callable[[Dataset, Path], Comparison],
+    out: Path,
+) -> Grid:
+    """A comparison on each data set, in a directory of its own; none is begun if one of them is not possible."""
+    from rationales.comparison import Grid
+    from rationales.comparison.grid import begin_grid, finish_grid, grid_places
 
-    linking = any(isinstance(each, Aligner) for each in methods)
+    places = grid_places(out, sets)
     for name, examples in sets.items():
         try:
-            metrics_to_compare(list(metrics) or None, metrics, linking=linking, marked=marked_kinds(list(examples)))
+            prepared(examples, out=places[name])
         except InputError as error:
             raise InputError(f"{name}: {error}") from error
-
-
-def _compared_on_each(sets: Mapping[str, Dataset], compared: Callable[..., Comparison], out: Path) -> Grid:
-    """A comparison on each data set, in a directory of its own."""
-    from rationales.comparison import Grid
-    from rationales.comparison.grid import begin_grid
-
-    places = begin_grid(out, list(sets))
+    begin_grid(out)
     comparisons: dict[str, Comparison] = {}
     for name, examples in sets.items():
         print(f"{name}: data set {len(comparisons) + 1} of {len(sets)}", file=sys.stderr)
-        comparisons[name] = compared(examples, out=places[name])
+        comparisons[name] = compared(examples, places[name])
+    finish_grid(out, places)
     return Grid(comparisons)
 
 

@@ -35,6 +35,7 @@ def report(
 ) -> None:
     """Write one self-contained page of comparisons, or of saved explanations (.parquet or .jsonl) side by side."""
     from rationales.comparison import Comparison, Grid
+    from rationales.comparison.grid import told_apart
     from rationales.comparison.store import is_grid
     from rationales.report import cases_of, write_comparisons, write_page
 
@@ -47,7 +48,8 @@ def report(
         write_page(islice(cases_of(sources), limit), page, title=title, command=command)
     elif directories == sources:
         grids = (Grid.load(source).values() if is_grid(source) else [Comparison.load(source)] for source in sources)
-        write_comparisons(list(chain.from_iterable(grids)), page, title=title, command=command, limit=limit)
+        found = told_apart(list(chain.from_iterable(grids)))
+        write_comparisons(found, page, title=title, command=command, limit=limit)
     else:
         raise InputError(f"a page shows comparisons or files; {directories[0]} is a directory among files")
     print(page)

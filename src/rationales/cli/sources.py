@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from rationales.data import Dataset
+from rationales.data.tables import SPLITS, stem
 from rationales.errors import InputError, NoSuchSplit
 
 
@@ -23,12 +24,10 @@ def split_or_whole(opened: Callable[..., Dataset], source: str, split: str | Non
 def names_of(sources: Sequence[str], option: str) -> list[str]:
     """Each as its file or directory; with the directory around it, where that says too little."""
     places = [Path(source).resolve() if Path(source).exists() else Path(source) for source in sources]
-    own = [_word(place.name.partition(".")[0] if place.is_file() else place.name) for place in places]
+    own = [_word(stem(place) if place.is_file() else place.name) for place in places]
     alike = [name.casefold() for name in own]  # to some file systems
     names = [
-        _word(f"{place.absolute().parent.name}-{name}")
-        if alike.count(name.casefold()) > 1 or name in ("train", "dev", "test")
-        else name
+        _word(f"{place.absolute().parent.name}-{name}") if alike.count(name.casefold()) > 1 or name in SPLITS else name
         for name, place in zip(own, places, strict=True)
     ]
     alike = [name.casefold() for name in names]

@@ -77,6 +77,10 @@ class Comparison:
         paths = (self._store.measured(model, method, part) for part in self._store.parts())
         return Explanations(item for path in paths for item in self._store.explanations(path))
 
+    def first_texts(self) -> list[tuple[str, ...]]:
+        """Some texts that tell these data from others."""
+        return [tuple(each["texts"]) for each in read_json(self._store.texts(0))["texts"]]
+
     def cases(self, model: str | None = None) -> Iterator[Case]:
         """The texts, each with what the model says, what is true, and every method's explanation."""
         model = self._model(model)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -82,8 +82,19 @@ def _check_alike(comparisons: Mapping[str, Comparison]) -> None:
                 )
 
 
-def begin_grid(directory: Path, names: list[str]) -> dict[str, Path]:
-    """Where the comparison of each data set goes; what is there already stays, and other data sets leave the grid."""
+def told_apart(comparisons: Sequence[Comparison]) -> list[Comparison]:
+    """The same; where data of one name have no text in common, they are called after their directories as well."""
+    texts = [(found.summary.data, set(found.first_texts())) for found in comparisons]
+    return [
+        found.called(f"{name} ({found.directory})")
+        if any(name == other and own.isdisjoint(others) for other, others in texts)
+        else found
+        for found, (name, own) in zip(comparisons, texts, strict=True)
+    ]
+
+
+def grid_places(directory: Path, names: Iterable[str]) -> dict[str, Path]:
+    """Where the comparison of each data set goes, in a directory that is new or has others to go on with."""
     if (directory / SETTINGS).exists():
         raise InputError(
             f"{directory} holds a comparison on one data set; give another directory (--out) for several, or give its "
@@ -91,9 +102,22 @@ def begin_grid(directory: Path, names: list[str]) -> dict[str, Path]:
         )
     if not is_grid(directory) and directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise InputError(f"{directory} is there, but holds no comparisons to go on with; give a new or empty directory")
-    places = {name: slug(name) for name in names}
+    return {name: directory / slug(name) for name in names}
+
+
+def begin_grid(directory: Path) -> None:
+    """Say that comparisons go in here. A grid that is there already stays until another is finished."""
+    if not is_grid(directory):
+        _write(directory, {})
+
+
+def finish_grid(directory: Path, places: Mapping[str, Path]) -> None:
+    """Say which comparisons make the grid, all of them finished; those of other data sets leave it."""
+    _write(directory, {name: place.name for name, place in places.items()})
+
+
+def _write(directory: Path, places: Mapping[str, str]) -> None:
     write_json(directory / GRID, {"format": FORMAT, "data": places})
-    return {name: directory / place for name, place in places.items()}
 
 
 def _places(directory: Path) -> dict[str, Path]:
@@ -104,6 +128,9 @@ def _places(directory: Path) -> dict[str, Path]:
     try:
         if found["format"] != FORMAT:
             raise ValueError(f"its format is {found['format']}, and this version reads {FORMAT}")
-        return {name: directory / place for name, place in found["data"].items()}
+        places = {name: directory / place for name, place in found["data"].items()}
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise FileFormatError(f"{path} is damaged: {error}") from error
+    if not places:
+        raise InputError(f"the comparisons in {directory} are not finished; run the command that began them again")
+    return places

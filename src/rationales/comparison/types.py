@@ -108,7 +108,8 @@ class Answers:
 class Contrast:
     """How much better one method does on the model `other` than on `one`, by one metric and on the same texts.
 
-    The mean of the paired differences with its 95 % interval, positive if better. NaN where no text has both figures.
+    The mean of the paired differences of `count` texts with its 95 % interval, positive if better. NaN where no text
+    has both figures.
     """
 
     metric: str
@@ -118,6 +119,7 @@ class Contrast:
     mean: float
     low: float
     high: float
+    count: int
 
     @property
     def verdict(self) -> Literal["better", "worse", ""]:

@@ -303,6 +303,17 @@ def file_format(path: Path) -> str | None:
     return suffix.lower() if suffix.lower() in FORMATS and packable else None
 
 
+def stem(path: Path) -> str:
+    """The name of a file of data without what tells its format.
+
+    >>> stem(Path("reviews.2023.csv.gz")), stem(Path("reviews.2023"))
+    ('reviews.2023', 'reviews.2023')
+    """
+    suffix = file_format(path)
+    packed = ".gz" if path.suffix.lower() == ".gz" else ""
+    return path.name if suffix is None else path.name[: -len(suffix + packed)]
+
+
 def open_table(path: Path, *, quotes: bool = True) -> Table:
     """The table in a file; its suffix tells the format."""
     suffix = file_format(path)

@@ -37,7 +37,8 @@ def grid_blocks(found: GridView, room: int) -> Group:
         parts += _tables(found, room, "", [("macro-F1", "", shares)])
     for measure, rows in found.sections:
         lines = [(printable(row.method), "dim" if row.is_floor else "", _cells(found, row)) for row in rows]
-        parts += _tables(found, room, directed(measure), lines)
+        options = found.options(measure)
+        parts += _tables(found, room, directed(measure) + (f" ({printable(options)})" if options else ""), lines)
     return Group(*parts, Text(READ + BESIDE * found.contrasted, style="dim italic"))
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rationales.comparison.types import Answers
 
@@ -88,3 +89,16 @@ def counted(count: int, noun: str) -> str:
     ('1 text', '5,000 texts')
     """
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def options_line(options: Mapping[str, object]) -> str:
+    """Options as a short line.
+
+    >>> options_line({"steps": 50, "rule": "gauss"})
+    'steps=50, rule=gauss'
+    """
+    return ", ".join(f"{name}={_value(value)}" for name, value in options.items())
+
+
+def _value(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from markupsafe import Markup
 
 from rationales.comparison.types import FLOORS, Agreement, Figure, Measure, Standing
 from rationales.report import charts, svg
-from rationales.report.figures import counted, fixed, number
+from rationales.report.figures import counted, fixed, number, options_line
 from rationales.report.safe import escaped
 from rationales.report.strength import level
 from rationales.report.svg import Look
@@ -69,7 +68,7 @@ def columns(measures: Sequence[Measure], standings: Sequence[Standing], ranked_b
         Column(
             measure,
             breakable(measure.name),
-            _options(measure.options),
+            options_line(measure.options),
             fixed(floor.mean) if (floor := floors.get(measure.name, NO_FIGURE)).count else "",
             measure.name == ranked_by,
         )
@@ -87,7 +86,7 @@ def rows(heads: Sequence[Column], standings: Sequence[Standing], looks: Mapping[
             standing,
             breakable(standing.method),
             "–" if standing.failure else str(standing.rank),
-            _options(standing.params),
+            options_line(standing.params),
             charts.sample(look),
             tuple(
                 _cell(standing.figures.get(name, NO_FIGURE), floors.get(name, NO_FIGURE), span, look, standing.method)
@@ -147,15 +146,6 @@ def verdict(figure: Figure) -> tuple[str, str]:
     if low > 0:
         return "better than random", "▲"
     return ("worse than random", "▼") if high < 0 else ("no better than random", "≈")
-
-
-def _options(params: Mapping[str, object]) -> str:
-    """Options as a short line: steps=50, seed=0."""
-    return ", ".join(f"{name}={_value(value)}" for name, value in params.items())
-
-
-def _value(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from rationales.run.comparing import compare
 from rationales.run.explaining import check_name, explain, explained, save
 from rationales.run.measuring import Measurement, evaluate
+from rationales.run.preparing import prepared
 from rationales.run.texts import Method, Text, as_examples, as_explainer
 
 __all__ = [
@@ -16,5 +17,6 @@ __all__ = [
     "evaluate",
     "explain",
     "explained",
+    "prepared",
     "save",
 ]

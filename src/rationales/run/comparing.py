@@ -12,11 +12,11 @@ import tempfile
 import warnings
 import weakref
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
 
@@ -25,10 +25,9 @@ from rationales.comparison import Answers, Comparison, Curves, Measure, Stabilit
 from rationales.comparison.results import summary_to_json
 from rationales.comparison.store import RESULTS, Store, read_json, write_json
 from rationales.comparison.types import LINK_RANDOM, RANDOM
-from rationales.data import Dataset, Example
-from rationales.data import load as load_data
+from rationales.data import Example
 from rationales.errors import InputError, MissingCapability
-from rationales.explainers import Aligner, Own, Random
+from rationales.explainers import Own, Random
 from rationales.explanation import Explanation
 from rationales.explanation.files import check_writable
 from rationales.metrics.passes import shared_passes
@@ -36,14 +35,14 @@ from rationales.models import Model, TransformersClassifier, load
 from rationales.models.tokenising import cut_message
 from rationales.models.untrained import untrained as untrained_model
 from rationales.registry import summary as about
-from rationales.run.choosing import marked_kinds, methods_to_compare, metrics_to_compare
-from rationales.run.contrasts import beside_the_first, contrasts
+from rationales.run.contrasts import beside_the_first, contrasts, other_classes
 from rationales.run.labels import true_label, without_other_numbers
 from rationales.run.parts import Part, Worker
+from rationales.run.preparing import Data, prepared
 from rationales.run.progress import Steps
 from rationales.run.ranking import Record, advice, agreement, ranked
 from rationales.run.stability import likeness, shared_unit, stability_of
-from rationales.run.texts import Method, Text, as_examples, check_same_texts
+from rationales.run.texts import Method
 
 WHOLE = "selections are erased as a whole; figures of scores are means over several shares of the text"
 """Of a method that selects: why its figures and those of scores are not quite of the same kind."""
@@ -56,8 +55,6 @@ SHARE = 0.25
 
 FEWEST, MOST = 16, 1024
 """Texts in a part: few enough that little is lost by a kill, and enough to fill an accelerator."""
-
-Data: TypeAlias = str | Path | Iterable[Text]
 
 
 def compare(
@@ -92,11 +89,9 @@ def compare(
     directory for explanations and results: a run that was stopped goes on from what is there, and further methods,
     metrics and texts are added to it. Without it they last as long as the comparison that is returned.
     """
-    examples, labels, source = _examples(data)
-    models = _models(model, tokenizer)
-    chosen = methods_to_compare(methods, models)
-    linking = any(isinstance(explainer, Aligner) for explainer in chosen.values())
-    if linking and stability:
+    asked = prepared(model, data, methods, metrics, tokenizer=tokenizer, rank_by=rank_by, options=options, out=out)
+    examples, models, chosen = asked.examples, asked.models, asked.methods
+    if asked.linking and stability:
         raise InputError(
             "stability is about the best tokens, and these methods link two texts; leave out one or the other"
         )
@@ -107,17 +102,13 @@ def compare(
     elif beside or share is not None:
         what = "an untrained model" if beside else "a share of the tokens"
         raise InputError(f"{what} is for the test of stability; ask for that too (--stability)")
-    of_model = {title: _labelled(examples, labels, title, own) for title, own in models.items()}
-    asked = metrics_to_compare(metrics, options, linking=linking, marked=marked_kinds(examples))
-    rank_by = rank_by or asked[0].metric.name
-    if rank_by not in {choice.metric.name for choice in asked}:
-        raise InputError(f"methods are ranked by a metric that is measured; {rank_by!r} is not among them")
+    of_model = {title: _labelled(examples, asked.labels, title, own) for title, own in models.items()}
     settings: dict[str, Any] = {
         "command": command,
-        "data": source,
+        "data": asked.source,
         "models": list(models),
         "methods": {name: asdict(explainer) for name, explainer in chosen.items()},  # type: ignore[call-overload]
-        "metrics": {choice.metric.name: choice.options for choice in asked},
+        "metrics": {choice.metric.name: choice.options for choice in asked.metrics},
         "size": max(FEWEST, min(MOST, min(own.budget for own in models.values()) // 128)),
         "texts": len(examples),
         "stability": {"share": share, "untrained": [own.name for own in beside.values()]} if stability else None,
@@ -128,13 +119,10 @@ def compare(
             stack.callback(shutil.rmtree, out, ignore_errors=True)
         store = Store(Path(out))
         check_writable(store.directory / RESULTS)
-        first = store.texts(0)
-        there = [tuple(each["texts"]) for each in read_json(first)["texts"]] if first.exists() else []
-        check_same_texts(store.directory, "a comparison of", there, examples)
         size = store.begin(settings)["size"]
         kinds = [(title, name) for title in (*models, *beside) for name in chosen]
         with Steps(kinds, len(examples), progress) as steps, shared_passes() as passes:
-            worker = Worker(store, chosen, asked, target, labels, passes, steps)
+            worker = Worker(store, chosen, asked.metrics, target, asked.labels, passes, steps)
             explains_only = replace(worker, metrics=())  # sharing what is known of models and methods
             for number, start in enumerate(range(0, len(examples), size)):
                 some = examples[start : start + size]
@@ -146,7 +134,7 @@ def compare(
         for title, own in models.items():
             if cut := sum(read_json(store.predictions(title, part))["cut"] for part in store.parts()):
                 warnings.warn(cut_message(cut, len(examples), own.max_length), stacklevel=2)
-        summary = _summary(store, worker, settings, models, rank_by, seed)
+        summary = _summary(store, worker, settings, models, asked.rank_by, seed)
         if share is not None:
             summary = replace(summary, stability=_stability(store, worker, [*models, *beside], share, seed))
         write_json(store.directory / RESULTS, summary_to_json(summary))
@@ -188,37 +176,14 @@ def _labelled(examples: Sequence[Example], names: Sequence[str] | None, title: s
     found = {true_label(example, names, model) for example in taken}
     if given and not model.regression and not found & set(model.labels):
         other = next((label for label in given if label not in range(len(model.labels))), given[0])
+        if names and isinstance(other, int) and other in range(len(names)):
+            other = names[other]
         warnings.warn(
             f"no text counts as right or wrong: labels such as {other!r} are not those of {title} "
             f"({', '.join(model.labels)})",
             stacklevel=3,
         )
     return taken
-
-
-def _examples(data: Data) -> tuple[list[Example], Sequence[str] | None, str]:
-    """The examples, the names of their labels, and what the data are called."""
-    if isinstance(data, str | Path):
-        data = load_data(str(data))
-    examples = list(as_examples(data))
-    if not examples:
-        where = f" in {data.name}" if isinstance(data, Dataset) else ""
-        raise InputError(f"there are no texts to compare explanations of{where}")
-    if isinstance(data, Dataset):
-        return examples, data.labels, data.name
-    return examples, None, f"{len(examples)} texts"
-
-
-def _models(given: Any, tokenizer: Any) -> dict[str, Model]:
-    """One model or several, by name."""
-    if isinstance(given, Mapping):
-        return {str(name): load(each, tokenizer) for name, each in given.items()}
-    loaded = [load(each, tokenizer) for each in (given if isinstance(given, list | tuple) else [given])]
-    found = {each.name: each for each in loaded}
-    if not found or len(found) < len(loaded):
-        names = ", ".join(each.name for each in loaded) or "none"
-        raise InputError(f"models must have different names, got {names}; give them names: {{'name': model, …}}")
-    return found
 
 
 def _summary(
@@ -231,6 +196,8 @@ def _summary(
     )
     records = {title: [_record(store, worker, title, name) for name in worker.methods] for title in models}
     beside = contrasts(records, measures, seed)
+    said = {title: [read_json(store.predictions(title, part)) for part in store.parts()] for title in models}
+    predicted = {title: [each for part in parts for each in part["predicted"]] for title, parts in said.items()}
     standings, agreements, advices, answers = [], [], {}, {}
     for title, model in models.items():
         rows = ranked(records[title], measures, rank_by, seed)
@@ -242,12 +209,14 @@ def _summary(
         unit: Literal["tokens", "links"] = "links" if LINK_RANDOM in worker.methods else "tokens"
         texts = _text_by_text(store, [(title, name) for name in scoring])
         agreements.append(agreement(title, scoring, texts, unit))
-        said = [read_json(store.predictions(title, part)) for part in store.parts()]
-        predicted, known = ([each for part in said for each in part[key]] for key in ("predicted", "labels"))
-        own = advice(rows, measures, rank_by, settings["texts"])
-        advices[title] = " ".join(filter(None, (_silence(predicted), own, beside_the_first(beside, title, rank_by))))
+        known = [each for part in said[title] for each in part["labels"]]
+        told = [_silence(predicted[title]), advice(rows, measures, rank_by, settings["texts"])]
+        told += beside_the_first(beside, title, rank_by, settings["texts"])
+        if worker.target is None:
+            told.append(other_classes(predicted, title))
+        advices[title] = " ".join(filter(None, told))
         if set(known) & set(model.labels):  # else data and model speak of different things
-            answers[title] = _answers(known, predicted)
+            answers[title] = _answers(known, predicted[title])
     return Summary(
         command=settings["command"],
         data=settings["data"],

@@ -140,14 +140,15 @@ class Worker:
 
     def _predict(self, part: Part) -> None:
         """What the model says of each text, and by part 0 whether it is the model of the run that is gone on with."""
-        path = self.store.predictions(part.title, part.number)
+        path, classes = self.store.predictions(part.title, part.number), list(part.model.labels)
         if part.title not in self._prints:
-            before = self.store.finished(path, digest(part.digest))
+            before = self.store.finished(path, digest(part.digest, classes))
             same = before is not None and _close(before["logits"], part.logits)
-            self._prints[part.title] = before["print"] if same and before else digest(part.logits.tolist())
-        key = digest(part.digest) if part.number == 0 else digest(part.digest, self._prints[part.title])
+            self._prints[part.title] = before["print"] if same and before else digest(part.logits.tolist(), classes)
+        key = digest(part.digest, classes if part.number == 0 else self._prints[part.title])
         before = self.store.finished(path, key)
-        if before is not None and before["print"] == self._prints[part.title]:
+        labels = [true_label(example, self.labels, part.model) for example in part.examples]
+        if before is not None and (before["print"], before["labels"]) == (self._prints[part.title], labels):
             return
         index, probabilities = part.logits.argmax(-1), part.model.probabilities(part.logits)
         probability = probabilities.gather(1, index[:, None]).squeeze(1)
@@ -158,7 +159,7 @@ class Worker:
             "predicted": [part.model.labels[number] if number >= 0 else "" for number in index.tolist()],
             "probability": probability.double().tolist(),
             "cut": sum(source.cut for source in part.batch.sources),
-            "labels": [true_label(example, self.labels, part.model) for example in part.examples],
+            "labels": labels,
         }
         self.store.save(path, key, content)
 
