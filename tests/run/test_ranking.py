@@ -159,3 +159,9 @@ def test_agreement_is_undefined_for_selections_and_single_tokens():
     assert found.matrix[0][0] == pytest.approx(1)
     single = [[explanation(np.array([0.0, 1])), explanation(np.array([0.0, 1]))]]
     assert math.isnan(agreement("m", ("a", "b"), single).matrix[0][1])
+
+
+def test_what_rounds_to_nothing_has_no_sign_in_the_advice():
+    rows = standings(record("random", -0.0002, spread=1e-5), record("good", -0.0001, spread=1e-5))
+    said = advice(rows, (HIGH, LOW), "comprehensiveness", SIZE)
+    assert "`good` was measured alone: 0.000 (95 % interval 0.000 to 0.000); random scores reach 0.000." in said

@@ -56,7 +56,7 @@ def _said(item: Contrast, texts: int) -> str:
     if not item.verdict:
         return f"`{item.method}`"
     some = "" if item.count == texts else f" on {item.count} of {texts} texts"
-    return f"`{item.method}` ({item.mean:+.3f}{some})"
+    return f"`{item.method}` ({item.mean:+z.3f}{some})"
 
 
 def other_classes(predicted: Mapping[str, Sequence[str]], model: str) -> str:

@@ -172,12 +172,12 @@ def advice(standings: Sequence[Standing], measures: Sequence[Measure], ranked_by
 
 def _winner(first: Standing, floor: Standing | None, measure: Measure, many: int) -> str:
     figure = first.figures[measure.name]
-    random = f"; random scores reach {floor.figures[measure.name].mean:.3f}" if floor is not None else ""
+    random = f"; random scores reach {floor.figures[measure.name].mean:z.3f}" if floor is not None else ""
     higher = "higher" if measure.best == "high" else "lower"
     among = f"comes first of {many} methods" if many > 1 else "was measured alone"
     return (
         f"By {measure.name} ({higher} is better), `{first.method}` {among}: "
-        f"{figure.mean:.3f} (95 % interval {figure.low:.3f} to {figure.high:.3f}){random}."
+        f"{figure.mean:z.3f} (95 % interval {figure.low:z.3f} to {figure.high:z.3f}){random}."
     )
 
 
@@ -206,7 +206,7 @@ def _dissent(ran: Sequence[Standing], first: Standing, measure: Measure) -> list
     if best is first or not apart:
         return []
     people = " (closeness to what people marked, which is not faithfulness)" if "gold" in measure.needs else ""
-    return [f"By {measure.name}{people}, `{best.method}` comes first: {figure.mean:.3f} against {own.mean:.3f}."]
+    return [f"By {measure.name}{people}, `{best.method}` comes first: {figure.mean:z.3f} against {own.mean:z.3f}."]
 
 
 def _unmeasured(able: Sequence[Standing], measures: Sequence[Measure]) -> list[str]:
