@@ -36,6 +36,11 @@ def fits(edit: Edit, word: str) -> bool:
         ("it's fine", "it is fine"),
         ("It's been fun", "It has been fun"),
         ("he's always had luck", "he has always had luck"),
+        ("It's only been a week.", "It has only been a week."),
+        ("he's since had luck", "he has since had luck"),
+        ("It's never really been funny", "It has never really been funny"),
+        ("there's at least got to be one", "there has at least got to be one"),
+        ("it's gotten better", "it has gotten better"),
         ("I'm here", "I am here"),
         ("I'M HERE", "I AM HERE"),
         ("you're right", "you are right"),
@@ -62,6 +67,20 @@ def test_contractions_are_written_out_and_drawn_together(short, long):
         ("there is much to like .", "there 's much to like ."),
         ("it is n't sad , it is not bad", "it is n't sad , it is n't bad"),
         ("he’s well and it is fun", "he’s well and it’s fun"),
+        ("he's recently had luck", "he has recently had luck"),
+        ("What's he got against it?", "What has he got against it?"),
+        ("Where's she been all these years?", "Where has she been all these years?"),
+        ("it's all there", "it is all there"),
+        ("That's all.", "That is all."),
+        ("she's truly naked", "she is truly naked"),
+        ("it's so overrated", "it is so overrated"),
+        ('it\'s "art"', 'it is "art"'),
+        ("as if it's what he had", "as if it is what he had"),
+        ("I have really only heard of it", "I've really only heard of it"),
+        ("they have not fully recovered", "they've not fully recovered"),
+        ("we have run away", "we've run away"),
+        ("it is not only sad", "it's not only sad"),
+        ("I AM HERE, and that is all", "I'M HERE, and that is all"),
         ("If You Are Well", "If You're Well"),
         ("It Is Not Well", "It Isn't Well"),
     ],
@@ -77,11 +96,26 @@ def test_one_way_only_with_the_marks_and_spaces_of_the_text(text, edited):
         "Isn't it great, and don't you think so?",
         "I'd go",
         "he's finished",
+        "she's clearly gone",
+        "it's only based on a book, and it's often said so",
+        "he's died, she's heard it and he's spent it all",
+        "he's now lost me",
+        "What's he done?",
+        "it's lovely, had it been true",
+        "it's never, ever been funny",
+        "it's (partly) been lost",
         "it ain't so",
         "Yes, it is. They know who you are, and so what it is to them",
         "You know how good it is to see you",
         "I have a dog",
         "I have seven dogs",
+        "it has green eyes",
+        "It has just enough, even less and not one good idea",
+        "it has poorly written words, it has set pieces",
+        "You can not only see it but feel it",
+        "You cannot simply go, the film was not just bad and they did not merely try",
+        "it IS good, it WILL be, films are NOT bad and we canNOT say so",
+        "Why don't films end? Didn't anyone see this, can't these people write?",
         "They let us down",
         "wasnt, cant, wont",
         "a this is-not-a-pipe moment",
@@ -90,6 +124,14 @@ def test_one_way_only_with_the_marks_and_spaces_of_the_text(text, edited):
 )
 def test_what_is_ambiguous_or_possessive_stays(text):
     assert ways(text, "contractions") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "edited"),
+    [("He has not.", "He hasn't."), ("it has not one idea", "it hasn't one idea"), ("it is NOT bad", "it's NOT bad")],
+)
+def test_the_other_way_would_say_something_else(text, edited):
+    assert ways(text, "contractions") == [edited]
 
 
 def test_two_ways_of_one_phrase_exclude_each_other():

@@ -13,6 +13,7 @@ import torch
 from accelerate import Accelerator
 from safetensors.torch import save_file
 from torch import nn
+from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from rationales.errors import FileFormatError, InputError, ModelError
 from rationales.train import checkpoint
@@ -165,6 +166,39 @@ def run_line(
         if not run.finished():
             fit(settings, run, accelerator, line, [1] * 10, evaluate=evaluate, save=save, score="score", standing=ranks)
     return line
+
+
+def steps_of(settings: Settings) -> tuple[list[float], list[float]]:
+    """The learning rate, and the length of the gradient, with which each step was taken."""
+    rates, lengths = [], []
+
+    def note(optimizer: torch.optim.Optimizer, *_given: object) -> None:
+        every = [own.grad for group in optimizer.param_groups for own in group["params"] if own.grad is not None]
+        rates.append(optimizer.param_groups[0]["lr"])
+        lengths.append(float(torch.nn.utils.get_total_norm(every)))
+
+    handle = register_optimizer_step_pre_hook(note)
+    try:
+        run_line(settings, scores=[0.5] * settings.epochs)
+    finally:
+        handle.remove()
+    return rates, lengths
+
+
+@pytest.mark.parametrize(("decay", "then"), [(True, [0.4, 0.3, 0.2, 0.1]), (False, [0.4] * 4)])
+def test_the_learning_rate_falls_unless_told_otherwise(tmp_path, decay, then):
+    rates, _ = steps_of(Settings(tmp_path, epochs=3, batch_size=5, learning_rate=0.4, warmup=0.3, decay=decay))
+    assert rates == pytest.approx([0.2, 0.4, *then])
+
+
+def test_gradients_are_no_longer_than_clip(tmp_path):
+    free, barely, short = (
+        steps_of(Settings(tmp_path / str(clip), epochs=1, batch_size=5, learning_rate=0.0, clip=clip))[1]
+        for clip in (0.0, 1e6, 1e-3)
+    )
+    assert min(free) > 1e-2
+    assert barely == pytest.approx(free)
+    assert short == pytest.approx([1e-3, 1e-3], rel=1e-3)
 
 
 def weights(out: Path) -> bytes:

@@ -11,6 +11,7 @@ import pytest
 import torch
 from recorded import Again
 from test_classifier import toy
+from transformers import AutoConfig, AutoModelForSequenceClassification
 
 from rationales.data.example import Example
 from rationales.errors import InputError, MissingCapability, QualityWarning
@@ -18,7 +19,7 @@ from rationales.models import Batch, Erasure, TransformersClassifier
 from rationales.train import classifier as plain
 from rationales.train.encoding import EncodedTexts
 from rationales.train.labels import read_task
-from rationales.train.regex import Config, Objective, train
+from rationales.train.regex import NUMBERS, RECORDED, STEP, Config, Objective, _has_dropout, train
 from rationales.train.regex_terms import divergence
 from tiny import classifier, network, tokenizer
 
@@ -142,6 +143,30 @@ def test_recorded_steps_are_those_that_would_have_been_taken(
             torch.testing.assert_close(ours, theirs, rtol=1e-3, atol=1e-5)
 
 
+def second_step_is_recorded(graphs: list[Again], limit: int, monkeypatch: pytest.MonkeyPatch) -> bool:
+    monkeypatch.setattr("rationales.train.regex.recordable", lambda _device: True)
+    monkeypatch.setattr("rationales.train.regex.RECORDED", limit)
+    objective = made(guidance_weight=0.0, adversarial_weight=0.0).train()
+    for _ in range(2):
+        objective(ROWS)
+    return bool(graphs)
+
+
+def test_batches_are_recorded_up_to_a_number_of_tokens(graphs: list[Again], monkeypatch: pytest.MonkeyPatch) -> None:
+    tokens = made().texts.batch(ROWS, multiple=STEP)[0].ids.numel()
+    assert not second_step_is_recorded(graphs, tokens - 1, monkeypatch)
+    assert second_step_is_recorded(graphs, tokens, monkeypatch)
+
+
+def test_mixed_precision_is_not_recorded(graphs: list[Again], monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.set_autocast_enabled("cuda", True)
+    try:
+        assert not second_step_is_recorded(graphs, RECORDED, monkeypatch)
+    finally:
+        torch.set_autocast_enabled("cuda", False)
+    assert second_step_is_recorded(graphs, RECORDED, monkeypatch)
+
+
 def test_a_stopped_run_goes_on_in_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Guidance in every second batch, of which an epoch has three."""
     data, dev = toy(12), toy(6, seed=1)
@@ -227,6 +252,24 @@ def test_models_without_dropout_are_told_of_short_steps(kind: str) -> None:
     made("bert")
 
 
+SMALL = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "vocab_size": 30}
+
+
+@pytest.mark.parametrize("chance", [0.0, 0.5])
+@pytest.mark.parametrize(
+    ("kind", "number"),
+    [("biogpt", "hidden_dropout_prob"), ("biogpt", "attention_probs_dropout_prob"), ("bloom", "hidden_dropout")],
+)
+def test_dropout_by_a_number_is_seen_where_two_passes_differ(kind: str, number: str, chance: float) -> None:
+    config = AutoConfig.for_model(kind, **SMALL)
+    for name in NUMBERS:
+        setattr(config, name, chance if name == number else 0.0)
+    torch.manual_seed(0)
+    model = AutoModelForSequenceClassification.from_config(config).train()
+    one, other = (model(torch.arange(3, 9)[None]).logits for _ in range(2))
+    assert _has_dropout(model) == (chance > 0) == (not torch.equal(one, other))
+
+
 def test_the_perturbation_leaves_the_other_texts_alone() -> None:
     with_it, without = made(guide_steps=2), made(guide_steps=2, adversarial_weight=0.0)
     torch.manual_seed(0)
@@ -243,6 +286,17 @@ def test_guidance_in_every_other_batch() -> None:
         objective(ROWS)
         seen.append("guidance" in objective.figures())
     assert seen == [True, False, True, False]
+
+
+def test_evaluating_is_no_step() -> None:
+    objective = made(guide_every=2, guide_steps=1, adversarial_weight=0.0)
+    seen = []
+    for training in (True, False, False, True, False, True):
+        objective.train(training)(ROWS)
+        if training:
+            seen.append("guidance" in objective.figures())
+    assert seen == [True, False, True]
+    assert int(objective.steps) == 3
 
 
 def test_the_model_is_left_as_it_was() -> None:

@@ -64,7 +64,10 @@ WEIGHED_AS = {"parameters": "gradient"}
 """Terms that have the weight of another."""
 STEEP = 1.0
 """Size of steps from which a perturbation turns without dropout; see `benchmarks/perturbation.py`."""
-NUMBERS = ("dropout", "attention_dropout", "activation_dropout")
+NUMBERS = (
+    *("dropout", "attention_dropout", "activation_dropout"),
+    *("hidden_dropout", "hidden_dropout_prob", "attention_probs_dropout_prob"),
+)
 """Dropout that some models have as numbers of their configuration."""
 TOGETHER = 4096
 """Tokens up to which all versions of a batch make one pass on an accelerator that waits for kernels to be launched."""
