@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import shutil
 import statistics
 import sys
 import warnings
@@ -21,8 +22,8 @@ from test_classifier import BAD, GOOD, toy
 from transformers import BertConfig, BertModel
 
 from rationales.cli import main
-from rationales.data import Example, load
-from rationales.errors import DataError, InputError
+from rationales.data import Dataset, Example, load
+from rationales.errors import DataError, InputError, ModelError
 from rationales.explainers import LeaveOneOut, Random
 from rationales.explanation import (
     Alignment,
@@ -38,9 +39,11 @@ from rationales.explanation import (
 from rationales.explanation.views import word_tokens
 from rationales.models import TransformersClassifier
 from rationales.train import classifier as plain
-from rationales.train import fresh_rationales
+from rationales.train import fresh, fresh_rationales
+from rationales.train.checkpoint import Run
 from rationales.train.fresh import Config, train
-from rationales.train.fresh_rationales import Saved, rationale
+from rationales.train.fresh_measuring import places
+from rationales.train.fresh_rationales import Saved, rationale, read_file
 from tiny import SIZE, STACK, tokenizer
 
 LABELS = ("negative", "positive")
@@ -50,14 +53,14 @@ DECIDING = {*GOOD, *BAD}
 def scored(texts: str | tuple[str, ...], values: list[float], tokens: Any = None, **options: Any) -> Explanation:
     """Scores of words, unless other tokens are given."""
     texts = (texts,) if isinstance(texts, str) else texts
-    options = {"id": "a", "target": Target(0, "bad", 0.9), "method": "hand", **options}
+    options = {"id": "a", "target": Target(0, "bad", 0.9), "method": "hand", "params": {}, "model": "m", **options}
     return Explanation(
         options["id"],
         texts,
         tuple(word_tokens(texts) if tokens is None else tokens),
         options["target"],
         Scores(np.array(values, dtype=float)),
-        Provenance(options["method"], {}, "m", None, "0"),
+        Provenance(options["method"], options["params"], options["model"], None, "0"),
     )
 
 
@@ -155,7 +158,8 @@ def test_saved_explanations_are_found_by_id_and_texts_or_by_texts() -> None:
     }
     saved[1] = replace(saved[1], target=Target(1, "good", 0.9))
     found = Saved.read(saved, 0.2, "text")
-    assert found.rationales({"train": [again, first], "dev": [other]}).classes == {
+    targets = found.rationales({"train": [again, first], "dev": [other]}).targets
+    assert {split: [target.label for target in some] for split, some in targets.items()} == {
         "train": ["good", "bad"],
         "dev": ["bad"],
     }
@@ -165,12 +169,78 @@ def test_saved_explanations_are_found_by_id_and_texts_or_by_texts() -> None:
         found.rationales({"test": [first, Example("7", ("the bad food",))]})
 
 
-def test_explanations_of_several_kinds_are_refused() -> None:
+MADE: dict[str, Any] = {"params": {"samples": 50, "layers": [1, 2], "at": float("nan"), "seed": 1}, "model": "m"}
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        ({"method": "lime", "params": {"steps": 3}}, r"has method 'lime' instead of 'hand'; give those of one method"),
+        ({"params": {**MADE["params"], "samples": 9}}, r"that of 'b' has samples 9 instead of 50; .*the same settings"),
+        ({"params": {**MADE["params"], "layers": (1,)}}, r"has layers \[1\] instead of \[1, 2\];"),
+        ({"params": {}}, "has samples None instead of 50, layers None"),
+        (
+            {"params": {**MADE["params"], "more": 1}, "model": "n"},
+            "has model 'n' instead of 'm', more 1 instead of None",
+        ),
+    ],
+)
+def test_explanations_of_several_kinds_are_refused(tmp_path: Path, other: dict[str, Any], message: str) -> None:
+    one, another = scored("good food", [1, 0], **MADE), scored("bad food", [1, 0], id="b", **{**MADE, **other})
+    with pytest.raises(InputError, match=message):
+        Saved.read([one, another], 0.2, "text")
+    Explanations([one]).save(tmp_path / "one.parquet")
+    with pytest.raises(InputError, match=message):
+        Saved.read([*Explanations.load(tmp_path / "one.parquet"), another], 0.2, "text")
+
+
+def test_explanations_of_one_kind_are_taken_together(tmp_path: Path) -> None:
+    """Whatever their seed and version, out of files or not, and also where nothing is known of how they were made."""
+    one = scored("good food", [1, 0], **MADE)
+    Explanations([one]).save(tmp_path / "one.parquet")
+    write_jsonl([one], tmp_path / "one.jsonl")
+    other = scored("bad food", [1, 0], **{**MADE, "params": {**MADE["params"], "seed": 2}, "model": "./m/"})
+    other = replace(other, provenance=replace(other.provenance, seed=2, version="9"))
+    saved = [one, *read_file(tmp_path / "one.parquet"), *read_file(tmp_path / "one.jsonl"), other]
+    assert Saved.read(saved, 0.2, "text").rationales({"train": [Example("7", ("bad food",))]}).texts["train"] == [
+        ("bad",)
+    ]
+    human = [scored(text, [1, 0], method="human", model="") for text in ("good food", "bad food")]
+    Saved.read(human, 0.2, "text")
+
+
+def test_a_text_that_is_explained_twice_differently_is_refused() -> None:
     one = scored("good food", [1, 0])
-    with pytest.raises(InputError, match="by hand and by lime; give those of one method"):
-        Saved.read([one, scored("bad food", [1, 0], method="lime")], 0.2, "text")
     with pytest.raises(InputError, match="'a' is explained for bad and for good"):
-        Saved.read([one, replace(one, target=Target(1, "good", 0.1))], 0.2, "text")
+        Saved.read([one, replace(one, target=Target(1, "good", 0.1))], 0.5, "text")
+    with pytest.raises(InputError, match=r"'a' is explained twice, with different scores, .* be 'good' or 'food'"):
+        Saved.read([one, replace(one, body=Scores(np.array([0.1, 0.2])))], 0.5, "text")
+    Saved.read([one, replace(one, body=Scores(np.array([0.2, 0.1])))], 0.5, "text")  # the same words
+
+
+@pytest.mark.parametrize(
+    ("explained", "names", "wanted"),
+    [
+        (("bad", "good"), ("good", "bad"), {"bad": 1, "good": 0}),
+        (("BAD", "Good"), ("good", "bad"), {"BAD": 1, "Good": 0}),
+        (("B", "b"), ("b", "B"), {"B": 1, "b": 0}),
+        (("LABEL_0", "LABEL_1"), ("neg", "pos"), {"LABEL_0": 0, "LABEL_1": 1}),  # a model that knows no names
+        (("LABEL_1", "LABEL_2"), ("neg", "pos"), {"LABEL_1": 1}),
+        (("LABEL_0", "LABEL_1"), ("LABEL_1", "LABEL_0"), {"LABEL_0": 1, "LABEL_1": 0}),
+        (("LABEL_0", "good"), ("bad", "good"), {"good": 1}),
+        (("bad", "good"), ("0", "1"), {"bad": 0, "good": 1}),  # data that only count
+        (("LABEL_0", "LABEL_1"), ("0", "1"), {"LABEL_0": 0, "LABEL_1": 1}),
+        (("1", "2"), ("0", "1"), {"1": 1}),  # ratings are names
+        (("LABEL_0", "LABEL_1"), ("1", "2"), {}),
+        (("bad", "good"), ("1", "2"), {}),
+        (("bad", "mixed"), ("bad", "good"), {"bad": 0}),
+        (("red", ""), ("bad", "good"), {}),
+    ],
+)
+def test_what_is_explained_is_found_among_the_classes_of_the_data(
+    explained: tuple[str, ...], names: tuple[str, ...], wanted: dict[str, int]
+) -> None:
+    assert places([Target(index, label) for index, label in enumerate(explained)], names) == wanted
 
 
 # Classifiers of them
@@ -281,11 +351,118 @@ def test_a_rationale_can_spell_out_what_it_was_made_for(config: Any) -> None:
     assert summary["agreement"]["far"] == {"seeds": {"1": 1.0}, "mean": 1.0, "std": None}
 
 
-def test_classes_of_other_names_agree_with_nothing(config: Any) -> None:
-    data = toy(16), toy(8, seed=1)
-    saved = [deciding(each, target=Target(0, "LABEL_0", 0.9)) for part in data for each in part]
-    found = train(config(seeds=(1,)), *data, explanations=saved, labels=LABELS)
-    assert found.agreement == {}
+def test_agreement_is_told_where_classes_are_called_otherwise(config: Any) -> None:
+    """And where that cannot be, it is said why, once."""
+    data = toy(16), toy(8, seed=1), {"near": toy(6, seed=2), "far": toy(4, seed=3)}
+    wrong = {"1-0", "1-3", "1-5"}  # so that agreement is not accuracy
+    heard: dict[tuple[str, str], list[str]] = {}
+    found = {}
+    for names in (LABELS, ("NEGATIVE", "Positive"), ("LABEL_0", "LABEL_1"), ("red", "blue")):
+        heard[names] = []
+        saved = []
+        for each in chain(data[0], data[1], *data[2].values()):
+            index = each.label ^ (each.id in wrong)
+            saved.append(deciding(each, target=Target(index, names[index], 0.9)))
+        options = {"explanations": saved, "labels": LABELS, "tell": heard[names].append}
+        found[names] = train(config(seeds=(1,)), *data, **options).agreement
+    usual = found.pop(LABELS)
+    assert usual.keys() == {"dev", "near", "far"}
+    assert found.pop(("red", "blue")) == {}
+    assert [some == usual for some in found.values()] == [True, True]
+    told = "agreement is left out of dev, near, far: the class that is explained, such as 'blue', is none of the data's"
+    assert [line for line in heard.pop(("red", "blue")) if "agreement" in line] == [f"{told} (negative, positive)"]
+    assert not any("agreement" in line for lines in heard.values() for line in lines)
+
+
+def test_the_best_words_first(config: Any, model: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """By `order`, in the texts that are learned from, whosever the explanations are."""
+    learned: list[list[tuple[str, ...]]] = []
+    usual = plain.fine_tune
+
+    def noted(recipe: str, own: Any, objective: Any, training: Any, *others: Any) -> Path:
+        learned.append([example.texts for example in training])
+        return usual(recipe, own, objective, training, *others)
+
+    monkeypatch.setattr(plain, "fine_tune", noted)
+    data = toy(8), toy(4, seed=1)
+    sources: dict[str, Any] = {"explanations": [deciding(each) for part in data for each in part]}
+    for place, options in enumerate((sources, {"model": model, "method": "leave_one_out"})):
+        out = tmp_path / str(place)
+        train(config(order="score", ratio=0.6, seeds=(1,), out=out), *data, **options)
+    first = [text.split()[0] for (text,) in learned[0]]
+    assert set(first) <= DECIDING
+    kept = Explanations.load(tmp_path / "1" / "explanations" / "train.parquet")
+    assert learned[1] == [rationale(each, 0.6, "score") for each in kept]
+    assert learned[1] != [rationale(each, 0.6, "text") for each in kept]
+
+
+def test_texts_are_cut_when_figures_are_made(config: Any) -> None:
+    """At `max_length`, as in training: what comes behind it says the contrary."""
+
+    def told(examples: list[Example], rest: int) -> list[Example]:
+        words = [" ".join([(BAD, GOOD)[each.label][0], *[(GOOD, BAD)[each.label][0]] * rest]) for each in examples]
+        return [replace(each, texts=(text,)) for each, text in zip(examples, words, strict=True)]
+
+    data = told(toy(80), 0), told(toy(8, seed=1), 20)
+    saved = [scored(each.texts, [1.0] * len(each.texts[0].split()), id=each.id) for part in data for each in part]
+    with pytest.warns(UserWarning, match="dev data: 8 of 8 texts were longer than 3 tokens"):
+        found = train(config(epochs=4, ratio=1.0, seeds=(1,), max_length=3), *data, explanations=saved)
+    assert found.dev.mean == 1.0
+    whole = TransformersClassifier.from_pretrained(found.models[1], device="cpu")
+    with torch.no_grad():
+        predicted = whole.logits(whole.encode(data[1])).argmax(-1).tolist()
+    assert predicted != [each.label for each in data[1]]
+
+
+def test_a_model_is_loaded_once_and_where_accelerate_says(
+    config: Any, model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded: list[tuple[str, Any]] = []
+    usual = TransformersClassifier.from_pretrained
+
+    def noted(source: Any, **options: Any) -> TransformersClassifier:
+        loaded.append((Path(source).name, options["device"]))
+        return usual(source, **options)
+
+    monkeypatch.setattr(TransformersClassifier, "from_pretrained", noted)
+    monkeypatch.setenv("ACCELERATE_USE_CPU", "true")
+    cpu = torch.device("cpu")
+    tests = {"near": toy(4, seed=2), "far": toy(4, seed=3)}
+    train(config(), toy(8), toy(4, seed=1), tests, model=model, method="random")
+    assert loaded == [("model", cpu), ("seed-1", cpu), ("seed-2", cpu)]
+
+
+def test_a_live_model_stays_where_it_is(config: Any, model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = []
+    usual = fresh.load
+
+    def noted(*sources: Any, device: Any = None) -> Any:
+        wanted.append(device)
+        return usual(*sources, device=device)
+
+    monkeypatch.setattr(fresh, "load", noted)
+    live = TransformersClassifier.from_pretrained(model, device="cpu")
+    train(config(seeds=(1,)), toy(8), toy(4, seed=1), model=live.model, tokenizer=live.tokenizer, method="random")
+    assert wanted == [None]
+
+
+def test_all_data_are_read_once(config: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """So that what is to be said of them is said once, too."""
+    training = toy(16)
+    saved = [deciding(each) for part in (training, toy(4, seed=1), toy(6, seed=2), toy(8, seed=3)) for each in part]
+    training[3] = replace(training[3], label=None)
+    others = [iter(toy(4, seed=1)), {"near": iter(toy(6, seed=2)), "far": iter(toy(8, seed=3))}]
+    with pytest.warns(UserWarning, match="1 of 16 training examples have no label") as said:
+        train(config(seeds=(1,)), iter(training), *others, explanations=saved, labels=LABELS)
+    assert len(said) == 1
+    files = [load(write(tmp_path / f"{size}.jsonl", toy(size, seed=size))) for size in (16, 8, 6, 4)]
+    saved = [deciding(each) for file in files for each in file]
+    read: list[str] = []
+    usual = Dataset.__iter__
+    monkeypatch.setattr(Dataset, "__iter__", lambda self: read.append(self.name) or usual(self))
+    options = config(seeds=(1,), out=tmp_path / "again")
+    train(options, files[0], files[1], {"near": files[2], "far": files[3]}, explanations=saved)
+    assert read == ["16", "8", "6", "4"]
 
 
 def test_the_explained_class(config: Any, model: str, tmp_path: Path) -> None:
@@ -300,6 +477,18 @@ def test_the_explained_class(config: Any, model: str, tmp_path: Path) -> None:
         differs = [each.target.index != example.label for each, example in zip(kept["train"], wrong, strict=True)]
         assert set(differs) == {other}
         assert [each.target.index for each in kept["dev"]] == [1 - example.label for example in wrong]
+
+
+def test_gold_classes_are_explained_in_every_part(config: Any, model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fresh_rationales, "PART", 4)
+    labels = [0, 0, 0, 1, 1, 1, 1, 0, 0, 1]
+    data = [replace(each, label=label) for each, label in zip(toy(10), labels, strict=True)]
+    found = train(config(target="gold", seeds=(1,)), data, toy(4, seed=1), model=model, method="random", labels=LABELS)
+    kept = Explanations.load(found.out / "explanations" / "train.parquet")
+    assert [each.target.index for each in kept] == labels
+
+
+def test_a_gold_class_that_the_model_does_not_know(config: Any, model: str, tmp_path: Path) -> None:
     strange = [replace(example, label=("red", "blue")[example.label]) for example in toy(16)]
     with pytest.raises(InputError, match=r"the label 'red' of '0-0' is none of .*negative, positive"):
         train(config(target="gold", out=tmp_path / "strange"), strange, strange, model=model, method="random")
@@ -378,6 +567,81 @@ def test_other_explanations_are_not_taken_for_these(config: Any, model: str, enc
     anew = train(replace(usual, overwrite=True), *data, model=model, method=Random(seed=2))
     kept = Explanations.load(anew.out / "explanations" / "train.parquet")
     assert kept[0].provenance.seed == 2
+
+
+def test_explanations_of_a_model_that_cuts_elsewhere_are_not_taken_for_these(config: Any, model: str) -> None:
+    """Also where the texts whose logits are compared are too short to be cut."""
+    long = [replace(each, texts=(f"{each.texts[0]} " * 6,)) for each in toy(4, seed=7)]
+    data = [*toy(8), *long], toy(8, seed=1)
+    usual = config(seeds=(1,), ratio=0.1)
+    train(usual, *data, model=model, method="random")
+    other = TransformersClassifier.from_pretrained(model, device="cpu", max_length=12)
+    with pytest.raises(InputError, match="other explanations of the train texts: max_length differ"):
+        train(usual, *data, model=other, method="random")
+
+
+def entries(directory: Path) -> dict[str, bytes]:
+    """All files below, by their names."""
+    return {str(file.relative_to(directory)): file.read_bytes() for file in directory.rglob("*") if file.is_file()}
+
+
+def test_overwriting_leaves_nothing_old_that_a_run_made(
+    config: Any, model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And nothing goes before the new models are there, nor anything that no run made."""
+    data = toy(16), toy(8, seed=1)
+    out = config().out
+
+    def stopped(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    train(config(seeds=(1, 3, 5)), *data, {"far": toy(4, seed=2)}, model=model, method="random")
+    with monkeypatch.context() as patch:
+        patch.setattr(Run, "publish", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            train(config(seeds=(7,)), *data, model=model, method="random")
+    foreign = ("notes.txt", "seed-8/config.json", "seed-9/rationales.json", "seed-x/config.json",
+               "explanations/mine.json", "explanations/mine.parquet")  # fmt: skip
+    for name in foreign:
+        (out / name).parent.mkdir(exist_ok=True)
+        (out / name).write_text(json.dumps({"run": {"recipe": "classifier", "config": {"seed": 9}}}))
+    shutil.copytree(out / "seed-3", out / "seed-10")
+    copied = {name: content for name, content in entries(out).items() if name.startswith("seed-10/")}
+
+    before = entries(out)
+    saved = [deciding(each) for part in data for each in part]
+    anew = config(seeds=(1, 2), overwrite=True)
+    for bad in (saved[1:], [replace(saved[0], body=Scores(saved[0].body.values * np.nan)), *saved[1:]]):
+        with pytest.raises(InputError, match=r"'0-0'"):
+            train(anew, *data, explanations=bad)
+    with pytest.raises(ModelError):
+        train(replace(anew, encoder="./nowhere"), *data, explanations=saved)
+    assert entries(out) == before
+
+    def heard(_: str) -> None:
+        now = entries(out)
+        assert all(now[name] == before[name] for name in before if not re.match(r"seed-[12]/", name))
+
+    train(anew, *data, explanations=saved, labels=LABELS, tell=heard)
+    after = entries(out)
+    left = {name for name in after if not re.match(r"seed-[12]/", name)}
+    assert left == {*foreign, *copied, "fresh.json", "README.md"}
+    assert all(after[name] == before[name] for name in (*foreign, *copied))
+    assert not any((out / name).exists() for name in ("seed-3", "seed-7", "explanations/train"))
+    assert json.loads(after["fresh.json"])["config"]["seeds"] == [1, 2]
+
+
+def test_overwriting_leaves_what_is_described_and_what_was_given(config: Any, model: str) -> None:
+    data = toy(16), toy(8, seed=1)
+    out = config().out
+    train(config(seeds=(1, 3)), *data, {"far": toy(4, seed=2)}, model=model, method="random")
+    train(config(seeds=(2,), overwrite=True), *data, model=str(out / "seed-3"), method="random")
+    assert {each.name for each in out.iterdir()} == {"seed-2", "seed-3", "explanations", "fresh.json", "README.md"}
+    files = [out / "explanations" / f"{split}.parquet" for split in ("train", "dev")]
+    assert {each.name for each in (out / "explanations").glob("*.parquet")} == {"train.parquet", "dev.parquet"}
+    train(config(seeds=(2,), overwrite=True), *data, explanations=files)
+    assert all(file.exists() and file.with_suffix(".json").exists() for file in files)
+    assert not (out / "seed-3").exists()
 
 
 @pytest.mark.parametrize("content", ["years of work", '{"macro_f1": 0.9}', "[1]"])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -20,7 +22,8 @@ from rationales.errors import InputError, NoSuchSplit
 from rationales.registry import options_of
 
 if TYPE_CHECKING:
-    from rationales.train.fresh import Figures
+    from rationales.train.fresh_measuring import Figures
+    from rationales.train.loop import Settings
 
 EXAMPLES = """Examples:
 
@@ -90,8 +93,8 @@ def fresh(
         explainer = built(name, method_named(name), options)
 
     opened = partial(load, columns=columns, data_dir=data_dir, on_error=on_error, quotes=quotes)
-    training, held_out = splits(data, dev, limit, opened)
-    with notes_told():
+    with _one_speaks(config), notes_told():
+        training, held_out = splits(data, dev, limit, opened)
         found = train(
             config,
             training,
@@ -103,12 +106,26 @@ def fresh(
             labels=training.labels,
             tell=lambda line: print(line, file=sys.stderr, flush=True),
         )
-    for split, figures in (("dev", found.dev), *found.tests.items()):
-        agreement = found.agreement.get(split)
-        agreed = f", agreement with what is explained {_shown(agreement)}" if agreement else ""
-        print(f"{split} macro-F1 {_shown(figures)}{agreed}", file=sys.stderr)
-    print("the models expect texts that were cut down to their rationale, not whole ones", file=sys.stderr)
-    print(found.out / SUMMARY)
+        for split, figures in (("dev", found.dev), *found.tests.items()):
+            agreement = found.agreement.get(split)
+            agreed = f", agreement with what is explained {_shown(agreement)}" if agreement else ""
+            print(f"{split} macro-F1 {_shown(figures)}{agreed}", file=sys.stderr)
+        print("the models expect texts that were cut down to their rationale, not whole ones", file=sys.stderr)
+        print(found.out / SUMMARY)
+
+
+@contextmanager
+def _one_speaks(config: Settings) -> Iterator[None]:
+    """Of several processes, on as many devices, the first prints and warns; errors, which leave the block, all have."""
+    from rationales.train.loop import session
+
+    with session(config) as accelerator:
+        first = accelerator.is_main_process
+    if first:
+        yield
+        return
+    with Path(os.devnull).open("w", encoding="utf-8") as nowhere, redirect_stdout(nowhere), redirect_stderr(nowhere):
+        yield
 
 
 def _tests(data: str, sources: Sequence[str], opened: Any) -> dict[str, Dataset]:

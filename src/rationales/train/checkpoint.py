@@ -32,6 +32,7 @@ notes = logging.getLogger(__name__)
 """Says in a line what became of a directory that a run was found in; the command prints it."""
 
 HINT = "Give another directory (--out), or replace what it holds (--overwrite)"
+RECORD, LAST = "rationales.json", Path("checkpoint") / "last.safetensors"
 _SHOWN = 3  # differences in one message
 _LONGEST = 60  # characters of a value
 _CHECKSUMS = {"data": "other data", "answers": "other answers of the model"}  # their digits say nothing
@@ -68,43 +69,45 @@ def check_foreign(out: Path, own: Callable[[Path], bool]) -> None:
         raise InputError(f"{out} is not empty and holds no run. {HINT}")
 
 
+def identity_in(out: Path) -> Any:
+    """What made the run in a directory that run, be it finished or not; None where there is none."""
+    last, record = out / LAST, out / RECORD
+    try:
+        if last.exists():
+            return _notes(last)["run"]
+        return json.loads(record.read_text(encoding="utf-8"))["run"] if record.exists() else None
+    except (SafetensorError, ValueError, KeyError, TypeError) as error:
+        raise FileFormatError(f"{out} holds a damaged run ({error!r}). {HINT}") from error
+
+
+def _notes(last: Path) -> dict[str, Any]:
+    with safe_open(last, "pt") as file:
+        notes: dict[str, Any] = json.loads(file.metadata()["rationales"])
+    return notes
+
+
 class Run:
     """A run in its directory. `identity` is what makes it this run, as plain JSON; another one is not continued."""
 
     def __init__(self, out: Path, identity: Mapping[str, Any], *, overwrite: bool = False) -> None:
         self.out, self.overwrite = out, overwrite
         self.identity = json.loads(json.dumps(dict(identity)))  # as it will be read back
-        self._record = out / "rationales.json"
-        self._checkpoint = out / "checkpoint"
-        self._last = self._checkpoint / "last.safetensors"
+        self._record, self._last = out / RECORD, out / LAST
+        self._checkpoint = self._last.parent
 
     def finished(self) -> bool:
         """Whether the directory holds this very run, finished; an error if it holds something else."""
         if self.overwrite:
             return False
-        found = self._found()
-        if found is not None and found != self.identity:
+        found = identity_in(self.out)
+        if found is None:
+            check_foreign(self.out, lambda entry: entry == self._checkpoint)
+        elif found != self.identity:
             raise InputError(f"{self.out} holds another run, with {_difference(found, self.identity)}. {HINT}")
         done = found is not None and not self._last.exists()
         if done:
             notes.info("%s: finished before; nothing was trained", self.out)
         return done
-
-    def _found(self) -> Any:
-        try:
-            if self._last.exists():
-                return self._notes()["run"]
-            if self._record.exists():
-                return json.loads(self._record.read_text(encoding="utf-8"))["run"]
-        except (SafetensorError, ValueError, KeyError, TypeError) as error:
-            raise FileFormatError(f"{self.out} holds a damaged run ({error!r}). {HINT}") from error
-        check_foreign(self.out, lambda entry: entry == self._checkpoint)
-        return None
-
-    def _notes(self) -> dict[str, Any]:
-        with safe_open(self._last, "pt") as file:
-            notes: dict[str, Any] = json.loads(file.metadata()["rationales"])
-        return notes
 
     def prepare(self) -> None:
         """Make the directory, before hours are spent on what could not be saved."""
@@ -157,7 +160,7 @@ class Run:
         """Put the stored state back; returns the epochs that are done and the gradient scaler's state."""
         if self.overwrite or not self._last.exists():
             return [], {}
-        notes, tensors = self._notes(), load_file(self._last)
+        notes, tensors = _notes(self._last), load_file(self._last)
         with torch.no_grad():
             for name, tensor in _weights(module):
                 tensor.copy_(tensors[name])

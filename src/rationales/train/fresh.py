@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import logging
 import re
-import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -30,20 +29,19 @@ from typing import Any, Literal, TypeAlias, get_args
 import torch
 
 from rationales import results
-from rationales.comparison.store import read_json, write_json
+from rationales.comparison.store import write_json
 from rationales.data.dataset import Dataset
 from rationales.data.example import Example
-from rationales.errors import FileFormatError, InputError
+from rationales.errors import InputError
 from rationales.explainers import default_method
 from rationales.explanation import Explanation
-from rationales.explanation.files import check_writable, replacing
-from rationales.explanation.views import word_spans
-from rationales.models import Model, TransformersClassifier, load, predict, rounds
+from rationales.models import Model, load
 from rationales.registry import option
 from rationales.run.labels import true_label
 from rationales.run.texts import Method, as_explainer
 from rationales.train import classifier
-from rationales.train.checkpoint import check_foreign
+from rationales.train.fresh_directory import EXPLANATIONS, SUMMARY, check_out, clear, write_about
+from rationales.train.fresh_measuring import Figures, answers, explained_classes, share
 from rationales.train.fresh_rationales import Maker, Order, Rationales, Saved, read_file
 from rationales.train.labels import SCORES, Metric, Part, read_task
 from rationales.train.loop import session
@@ -52,16 +50,7 @@ log = logging.getLogger(__name__)
 
 Explained: TypeAlias = Literal["predicted", "gold"]
 
-SUMMARY, TEST = "fresh.json", "test"
-OWN = r"seed-\d+|explanations|\.fresh\.json\..*\.tmp"
-"""What a run that was stopped leaves in its directory."""
-
-README = """# Classifiers of rationales
-
-Each directory `seed-…` holds a classifier that was trained by `rationales train fresh` on texts of which only the
-rationale was left. It expects such texts, cut down in the same way, and not whole ones: on whole texts its predictions
-mean little. `fresh.json` says how the rationales were made, and how well the classifiers do.
-"""
+TEST = "test"
 
 
 @dataclass(frozen=True)
@@ -95,31 +84,13 @@ class Config(classifier.Config):
 
 
 @dataclass(frozen=True)
-class Figures:
-    """A figure by seed; `std` is the sample standard deviation, None for a single seed."""
-
-    seeds: Mapping[int, float]
-
-    @property
-    def mean(self) -> float:
-        return statistics.fmean(self.seeds.values())
-
-    @property
-    def std(self) -> float | None:
-        return statistics.stdev(self.seeds.values()) if len(self.seeds) > 1 else None
-
-    def plain(self) -> dict[str, Any]:
-        return {"seeds": dict(self.seeds), "mean": self.mean, "std": self.std}
-
-
-@dataclass(frozen=True)
 class Result:
     """What came of it: the models, by seed, and their macro-F1 on dev and, by its name, on each set of test data.
 
     `agreement`, of "dev" and of each set of test data, is the share of texts for which a model says the class that the
     rationale was made for. Near 1 although the explained model errs more often, which words were chosen gives away what
-    they were chosen for, and macro-F1 is that of the explained model, whatever these words say. Left out where classes
-    have other names in the explanations.
+    they were chosen for, and macro-F1 is that of the explained model, whatever these words say. Left out where what is
+    explained is not known to be a class of the data.
     """
 
     out: Path
@@ -154,7 +125,7 @@ def train(
     or integrated gradients, or from `explanations`: files, or explanations themselves, which must hold every text.
     Several sets of test data, such as some of another domain, are given by their names.
     `labels` are the class names in order, where the data do not have them. `tell` hears which method was taken where
-    none was given, and how each seed did.
+    none was given, why agreement is left out, and how each seed did; of several processes, that of the first.
     """
     if (model is None) == (explanations is None):
         raise InputError("where do rationales come from? Give either a model to explain, or explanations of all texts")
@@ -162,16 +133,30 @@ def train(
         raise InputError("a method and a target are for explaining a model; explanations that are given have theirs")
     data = {"train": train_data, "dev": dev_data, **_named(test_data)}
     names, parts = _parts(config, data, labels)
-    _check_out(config)
+    check_out(Path(config.out), overwrite=config.overwrite)
+    with session(config) as accelerator:
+        device, first = accelerator.device, accelerator.is_main_process
+    tell = tell if first else _unheard
     splits = {split: part.examples for split, part in parts.items()}
+    files: list[Any] = [model, config.encoder]
     if explanations is not None:
-        found = Saved.read(_given(explanations), config.ratio, config.order).rationales(splits)
+        sources = [explanations] if isinstance(explanations, Path | str) else explanations
+        found = Saved.read(_read(sources, files), config.ratio, config.order).rationales(splits)
     else:
-        own = data["train"]
-        given_names = own.labels if isinstance(own, Dataset) and own.labels else labels
+        given_names = train_data.labels if isinstance(train_data, Dataset) and train_data.labels else labels
         found = _explained(config, splits, given_names, model, tokenizer, method, progress, tell)
     cut = {split: _cut(part, found.texts[split]) for split, part in parts.items()}
-    return _train_all(config, names, parts, cut, found, tell)
+    models, figures, agreement = _train_all(config, names, cut, found, device, tell)
+    if first:
+        if config.overwrite:
+            clear(Path(config.out), config.seeds, () if model is None else tuple(splits), files)
+        write_json(Path(config.out) / SUMMARY, _summary(config, names, parts, cut, found, figures, agreement))
+        write_about(Path(config.out))
+    return Result(Path(config.out), models, figures.pop("dev"), figures, agreement)
+
+
+def _unheard(_: str) -> None:
+    """What processes other than the first one tell."""
 
 
 def _named(test_data: Iterable[Example] | Mapping[str, Iterable[Example]] | None) -> dict[str, Iterable[Example]]:
@@ -184,47 +169,43 @@ def _named(test_data: Iterable[Example] | Mapping[str, Iterable[Example]] | None
     return dict(test_data)
 
 
-def _check_out(config: Config) -> None:
-    """Refuse a directory of somebody else, or one that cannot be written to, before hours are spent."""
-    out = Path(config.out)
-    if not (config.overwrite or _is_summary(out / SUMMARY)):
-        check_foreign(out, lambda entry: re.fullmatch(OWN, entry.name) is not None)
-    check_writable(out / SUMMARY)
+class _OneOfEach(Dataset):
+    """A text of each class in place of all training data, so that these are read once for any number of test sets."""
 
+    def __init__(self, labels: tuple[str, ...] | None, examples: Sequence[Example]) -> None:
+        self.labels, self._few = labels, examples
 
-def _is_summary(path: Path) -> bool:
-    """Whether a run has left its figures there."""
-    try:
-        found = read_json(path) if path.is_file() else None
-    except FileFormatError:
-        return False
-    return isinstance(found, dict) and {"macro_f1", "explanations", "config"} <= found.keys()
+    def __iter__(self) -> Iterator[Example]:
+        return iter(self._few)
 
 
 def _parts(
-    config: Config, data: dict[str, Iterable[Example]], labels: Sequence[str] | None
+    config: Config, data: Mapping[str, Iterable[Example]], labels: Sequence[str] | None
 ) -> tuple[tuple[str, ...], dict[str, Part]]:
     """The class names, and the labelled examples of each split."""
-    for split, given in data.items():
-        data[split] = given if isinstance(given, Dataset) else list(given)  # they are read more than once
-    task = read_task(data["train"], data["dev"], labels)
+    training = data["train"]
+    task = read_task(training, data["dev"], labels)
     if not task.names:
         raise InputError("fresh tells classes apart; these labels are numbers")
     task.metric(config.metric)
+    few: list[Example] = list({example.label: example for example in task.train.examples}.values())
+    known = _OneOfEach(training.labels, few) if isinstance(training, Dataset) else few
     held_out = {
-        name: read_task(data["train"], some, labels, held_out=name).dev
+        name: read_task(known, some, labels, held_out=name).dev
         for name, some in data.items()
         if name not in ("train", "dev")
     }
     return task.names, {"train": task.train, "dev": task.dev, **held_out}
 
 
-def _given(explanations: Path | str | Iterable[Path | str | Explanation]) -> Iterator[Explanation]:
-    for one in [explanations] if isinstance(explanations, Path | str) else explanations:
-        if isinstance(one, Explanation):
-            yield one
+def _read(sources: Iterable[Path | str | Explanation], files: list[Any]) -> Iterator[Explanation]:
+    """All explanations, one after another; the files that they are from are noted."""
+    for source in sources:
+        if isinstance(source, Explanation):
+            yield source
         else:
-            yield from read_file(one)
+            files.append(source)
+            yield from read_file(source)
 
 
 def _explained(
@@ -239,14 +220,15 @@ def _explained(
 ) -> Rationales:
     """Explain every split; in the training texts the gold class, if that is wanted."""
     with session(config) as accelerator:
-        explained = load(model, tokenizer)
+        here = accelerator.device if isinstance(model, str | Path) else None  # a live model stays where it is
+        explained = load(model, tokenizer, device=here)
         explainer = as_explainer(default_method(explained) if method is None else method)
-        if method is None and accelerator.is_main_process:
+        if method is None:
             tell(f"the rationales are made by {explainer.name}, since no method was given (--method)")
         targets = {}
         if config.target == "gold":
             targets["train"] = [_gold(example, names, explained) for example in splits["train"]]
-        directory = Path(config.out) / "explanations"
+        directory = Path(config.out) / EXPLANATIONS
         maker = Maker(directory, explained, explainer, accelerator, config.overwrite, progress)
         return maker.rationales(splits, targets, config.ratio, config.order)
 
@@ -271,47 +253,31 @@ def _cut(part: Part, texts: Sequence[tuple[str, ...]]) -> Part:
 def _train_all(
     config: Config,
     names: Sequence[str],
-    whole: Mapping[str, Part],
     cut: Mapping[str, Part],
     found: Rationales,
+    device: torch.device,
     tell: Callable[[str], None],
-) -> Result:
+) -> tuple[dict[int, Path], dict[str, Figures], dict[str, Figures]]:
+    """A model for each seed, and by split macro-F1 and, where it can be told, agreement."""
     models: dict[int, Path] = {}
-    reached: dict[str, dict[int, float]] = {split: {} for split in cut if split != "train"}
-    explained = {
-        split: torch.tensor([names.index(label) for label in found.classes[split]])
-        for split in reached
-        if set(found.classes[split]) <= set(names)
-    }
+    held_out = {split: part for split, part in cut.items() if split != "train"}
+    explained = explained_classes({split: found.targets[split] for split in held_out}, names, tell)
+    reached: dict[str, dict[int, float]] = {split: {} for split in held_out}
     agreed: dict[str, dict[int, float]] = {split: {} for split in explained}
     for place, seed in enumerate(config.seeds, start=1):
         own = config.for_seed(seed)
         models[seed] = classifier.fine_tune(
             "fresh", own, classifier.Objective, cut["train"].examples, cut["dev"].examples, names
         )
-        for split, by_seed in reached.items():
-            logits = _logits(models[seed], config.max_length, cut[split])
-            by_seed[seed] = SCORES["macro_f1"](logits, cut[split].targets)
-            if split in explained:
-                agreed[split][seed] = SCORES["accuracy"](logits, explained[split])
+        said = answers(models[seed], held_out, max_length=config.max_length, device=device)
+        for split, logits in said.items():
+            reached[split][seed] = SCORES["macro_f1"](logits, cut[split].targets)
+        for split, targets in explained.items():
+            agreed[split][seed] = SCORES["accuracy"](said[split], targets)
         shown = ", ".join(f"{split} macro-F1 {by_seed[seed]:.4f}" for split, by_seed in reached.items())
         tell(f"seed {seed} ({place} of {len(config.seeds)}): {shown}")
-    figures = {split: Figures(by_seed) for split, by_seed in reached.items()}
-    agreement = {split: Figures(by_seed) for split, by_seed in agreed.items()}
-    out = Path(config.out)
-    with session(config) as accelerator:
-        if accelerator.is_main_process:
-            write_json(out / SUMMARY, _summary(config, names, whole, cut, found, figures, agreement))
-            with replacing(out / "README.md") as beside:
-                beside.write_text(README, encoding="utf-8")
-    return Result(out, models, figures.pop("dev"), figures, agreement)
-
-
-def _logits(directory: Path, max_length: int | None, part: Part) -> torch.Tensor:
-    model = TransformersClassifier.from_pretrained(directory, max_length=max_length)
-    with model.borrowed(), torch.no_grad():
-        logits = [predict(model, model.encode(some, warn=False)).cpu() for some in rounds(model, part.examples)]
-    return torch.cat(logits)
+    figures, agreement = ({split: Figures(by_seed) for split, by_seed in some.items()} for some in (reached, agreed))
+    return models, figures, agreement
 
 
 def _summary(
@@ -330,7 +296,7 @@ def _summary(
         "config": {each.name: getattr(config, each.name) for each in fields(config) if each.name not in _NOT_SAID},
         "labels": list(names),
         "texts": {split: len(part.examples) for split, part in whole.items()},
-        "share": {split: _share(part, cut[split]) for split, part in whole.items()},
+        "share": {split: share(part, cut[split]) for split, part in whole.items()},
         "macro_f1": {split: own.plain() for split, own in figures.items()},
         "agreement": {split: own.plain() for split, own in agreement.items()},
         "note": "the models expect texts that were cut down to their rationale in the same way",
@@ -340,11 +306,3 @@ def _summary(
 
 
 _NOT_SAID = ("out", "overwrite", "seed")
-
-
-def _share(whole: Part, cut: Part) -> float:
-    def size(example: Example) -> int:
-        return sum(len(word_spans(text)) for text in example.texts)
-
-    pairs = zip(cut.examples, whole.examples, strict=True)
-    return statistics.fmean(size(short) / max(1, size(long)) for short, long in pairs)

@@ -23,7 +23,7 @@ from rationales.comparison.store import digest, plain, read_json, write_json
 from rationales.data.example import Example
 from rationales.errors import InputError, QualityWarning
 from rationales.explainers import AnyExplainer
-from rationales.explanation import Explanation, Explanations, Provenance, Scores, Selection, Token, read_jsonl
+from rationales.explanation import Explanation, Explanations, Provenance, Scores, Selection, Target, Token, read_jsonl
 from rationales.explanation.views import count, kept_spans, ranked, word_tokens, words
 from rationales.models import Model, predict
 from rationales.models.tokenising import cut_message
@@ -104,7 +104,7 @@ class Rationales:
     """The rationale of each example of some splits, the class that it is a rationale of, and whose explanations."""
 
     texts: Mapping[str, list[Texts]]
-    classes: Mapping[str, list[str]]
+    targets: Mapping[str, list[Target]]
     provenance: Provenance
 
 
@@ -113,36 +113,46 @@ class Saved:
 
     def __init__(self, ratio: float, order: Order) -> None:
         self.ratio, self.order = ratio, order
-        self.provenance: Provenance | None = None
-        self._by_id: dict[tuple[str, Texts], tuple[Texts, str]] = {}
-        self._by_texts: dict[Texts, tuple[Texts, str]] = {}
+        self._first: Explanation | None = None
+        self._by_id: dict[tuple[str, Texts], tuple[Texts, Target]] = {}
+        self._by_texts: dict[Texts, tuple[Texts, Target]] = {}
 
     @classmethod
     def read(cls, explanations: Iterable[Explanation], ratio: float, order: Order) -> Self:
-        """Take them all in; they must be by one method, and one for each example."""
+        """Take them all in; they must be made in one way (method, settings, model), and be one for each example."""
         found = cls(ratio, order)
         for explanation in explanations:
             found._add(explanation)
         return found
 
     def _add(self, explanation: Explanation) -> None:
-        made, key = explanation.provenance, (explanation.id, explanation.texts)
-        self.provenance = self.provenance or made
-        if made.method != self.provenance.method:
+        self._first = self._first or explanation
+        if differs := _differences(explanation.provenance, self._first.provenance):
             raise InputError(
-                f"the explanations are by {self.provenance.method} and by {made.method}; give those of one method"
+                f"the explanations are not all made in the same way: that of {explanation.id!r} has "
+                f"{', '.join(differs)}; give those of one method, with the same settings, of one model"
             )
-        label = explanation.target.label
+        key, target = (explanation.id, explanation.texts), explanation.target
+        found = rationale(explanation, self.ratio, self.order)
         if key not in self._by_id:
-            self._by_id[key] = rationale(explanation, self.ratio, self.order), label
+            self._by_id[key] = found, target
             self._by_texts.setdefault(explanation.texts, self._by_id[key])
-        elif (before := self._by_id[key][1]) != label:
-            raise InputError(f"{explanation.id!r} is explained for {before} and for {label}; give one of them")
+            return
+        before, explained = self._by_id[key]
+        if explained.label != target.label:
+            raise InputError(
+                f"{explanation.id!r} is explained for {explained.label} and for {target.label}; give one of them"
+            )
+        if before != found:
+            raise InputError(
+                f"{explanation.id!r} is explained twice, with different scores, so that its rationale would be "
+                f"{' | '.join(before)!r} or {' | '.join(found)!r}; give one of them"
+            )
 
     def rationales(self, splits: Mapping[str, Sequence[Example]]) -> Rationales:
         """Of every example; an error if one is not explained."""
         texts: dict[str, list[Texts]] = {}
-        classes: dict[str, list[str]] = {}
+        targets: dict[str, list[Target]] = {}
         for split, examples in splits.items():
             found = [self._by_id.get((each.id, each.texts)) or self._by_texts.get(each.texts) for each in examples]
             missing = [each.id for each, some in zip(examples, found, strict=True) if some is None]
@@ -153,9 +163,24 @@ class Saved:
                     f"{missing[0]!r}; explain these too (rationales explain{how} --out FILE) and give every file"
                 )
             texts[split] = [some[0] for some in found if some is not None]
-            classes[split] = [some[1] for some in found if some is not None]
-        assert self.provenance is not None
-        return Rationales(texts, classes, self.provenance)
+            targets[split] = [some[1] for some in found if some is not None]
+        assert self._first is not None
+        return Rationales(texts, targets, self._first.provenance)
+
+
+def _differences(made: Provenance, first: Provenance) -> list[str]:
+    """What one was made with instead of the other, but for seed and version; of two methods only their names.
+
+    >>> _differences(Provenance("lime", {"samples": 50, "seed": 1}), Provenance("lime", {"samples": 9, "seed": 2}))
+    ['samples 50 instead of 9']
+    """
+    changed = [("method", made.method, first.method)] if made.method != first.method else []
+    if made.model != first.model and not (made.model and Path(made.model).absolute() == Path(first.model).absolute()):
+        changed.append(("model", made.model, first.model))
+    if made.method == first.method:
+        one, other = (plain({**each.params, "seed": None}) for each in (made, first))
+        changed += [(key, one.get(key), other.get(key)) for key in {**one, **other} if one.get(key) != other.get(key)]
+    return [f"{key} {mine!r:.60} instead of {theirs!r:.60}" for key, mine, theirs in changed]
 
 
 def read_file(file: Path | str) -> Iterator[Explanation]:
@@ -186,14 +211,14 @@ class Maker:
         order: Order,
     ) -> Rationales:
         """Of every example; `targets` are the outputs to explain in a split, where it is not what is predicted."""
-        texts, classes, provenance = {}, {}, None
+        texts, explained, provenance = {}, {}, None
         for split, examples in splits.items():
             kept = self._explained(split, examples, targets.get(split))
             texts[split] = [rationale(explanation, ratio, order) for explanation in kept]
-            classes[split] = [explanation.target.label for explanation in kept]
+            explained[split] = [explanation.target for explanation in kept]
             provenance = provenance or kept[0].provenance
         assert provenance is not None
-        return Rationales(texts, classes, provenance)
+        return Rationales(texts, explained, provenance)
 
     def _explained(self, split: str, examples: Sequence[Example], targets: Sequence[int] | None) -> Explanations:
         whole = self.directory / f"{split}.parquet"
@@ -217,6 +242,7 @@ class Maker:
             {
                 "method": self.explainer.name,
                 "params": asdict(self.explainer),  # type: ignore[call-overload]
+                "max_length": self.model.max_length,
                 "target": "predicted" if targets is None else digest(list(targets)),
                 "texts": digest([(example.id, example.texts) for example in examples]),
             }
@@ -266,7 +292,9 @@ class Maker:
                         )
                     found.save(self._part(split, start))
                 advance(len(some))
-        if cut:
+        counts = torch.tensor([seen, cut], device=self.accelerator.device)
+        seen, cut = self.accelerator.reduce(counts, "sum").tolist()
+        if cut and self.accelerator.is_main_process:
             warnings.warn(f"{split} data: {cut_message(cut, seen, self.model.max_length)}", stacklevel=5)
 
 
