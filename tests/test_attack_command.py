@@ -154,6 +154,15 @@ def test_options_that_make_no_sense_are_said_in_one_line(call, arguments, messag
     assert message in " ".join(err.split())
 
 
+def test_where_there_is_nothing_to_edit_nothing_was_attacked(call, tmp_path):
+    (tmp_path / "plain.csv").write_text("text,label\n" + "so good,0\nso good,1\nso good,2\n")
+    code, out, err = call("--edits", "names", "--out", "plain", data="plain.csv")
+    assert code == 0, err
+    assert "no text that it gets right has anything to edit, so nothing was attacked" in out
+    _, out, _ = call("--out", "attack")
+    assert "nothing was attacked" not in out
+
+
 def test_the_help_has_examples(capsys):
     with pytest.raises(SystemExit):
         build(["attack"])(["attack", "--help"])

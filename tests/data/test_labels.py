@@ -9,7 +9,7 @@ NAMES = ("entailment", "neutral", "contradiction")
 COLOURS = ("red", "blue", "green")
 
 
-@pytest.mark.parametrize("value", [None, "", " ", "-", math.nan])
+@pytest.mark.parametrize("value", [None, "", " ", "-", math.nan, "NaN", "nan "])
 @pytest.mark.parametrize("how", ["auto", "index", "name", "number"])
 def test_no_label(value, how):
     assert read_label(value, None, how) is None

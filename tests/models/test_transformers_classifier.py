@@ -14,7 +14,7 @@ import tiny
 from rationales.data.example import Example
 from rationales.errors import InputError, MissingCapability, ModelError
 from rationales.models import TransformersClassifier, load
-from rationales.models.loading import best_device, default_budget
+from rationales.models.loading import best_device, default_budget, loading
 
 LONG = "the food was good and the staff was friendly and the room was clean"
 
@@ -423,3 +423,9 @@ def test_defaults() -> None:
     assert tiny.classifier(budget=7).budget == 7
     assert isinstance(best_device(), torch.device)
     assert tiny.classifier().device == torch.device("cpu")
+
+
+def test_a_name_that_is_no_directory_here_is_said_to_be_none():
+    with pytest.raises(ModelError, match="from nosuch: there is no such directory, and as a name on the hub: no luck"):
+        with loading("nosuch"):
+            raise OSError("no luck")

@@ -340,6 +340,12 @@ def test_changed_texts_begin_anew(model, tmp_path):
     assert "human" not in next(again.cases()).explanations
 
 
+def test_a_seed_below_zero_is_refused_before_anything_is_explained(model, tmp_path):
+    with pytest.raises(InputError, match="seed must be a number from 0 up, got -1"):
+        compare(model, reviews(3), [], seed=-1, out=tmp_path / "c")
+    assert not (tmp_path / "c").exists()
+
+
 def test_a_damaged_part_is_named(model, tmp_path):
     compare(model, reviews(3), [], out=tmp_path / "c")
     [path] = (tmp_path / "c/models").rglob("random/00000.json")

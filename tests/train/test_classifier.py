@@ -232,6 +232,15 @@ def test_cut_texts_are_counted_once_for_each_part(config):
     assert [str(warning.message).split(":")[0] for warning in caught] == ["training data", "dev data"]
 
 
+def test_texts_are_cut_in_use_as_they_were_in_training_unless_told_otherwise(config):
+    with pytest.warns(UserWarning, match="longer than 5 tokens"):
+        out = train(config(max_length=5), toy(24), toy(8, seed=1))
+    assert TransformersClassifier.from_pretrained(out).max_length == 5
+    assert TransformersClassifier.from_pretrained(out, max_length=9).max_length == 9
+    again = train(Config(encoder=str(out), epochs=1, out=out.parent / "again"), toy(24), toy(8, seed=1))
+    assert TransformersClassifier.from_pretrained(again).max_length == 64
+
+
 def test_weights_that_the_encoder_lacks_are_reported(tmp_path):
     bert = network("bert").bert
     state = {name: tensor for name, tensor in bert.state_dict().items() if "layer.1.output.dense" not in name}

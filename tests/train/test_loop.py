@@ -77,6 +77,7 @@ def test_vectors_do_not_decay_and_frozen_parameters_are_left_out():
         ("warmup", 1.0),
         ("clip", -1.0),
         ("seed", -1),
+        ("seed", 2**63),
         ("precision", "fp8"),
     ],
 )

@@ -96,6 +96,10 @@ def _print(found: Attacked, show: int, console: Console) -> None:
     if not console.is_terminal:
         console.width = max(console.width, 40 + 40 * len(found.figures))
     console.print(_table(found.figures))
+    for each in found.figures:
+        if each.right and each.no_edits == each.right:
+            said = f"{printable(each.model)}: no text that it gets right has anything to edit, so nothing was attacked"
+            console.print(f"\n{said}; this says nothing of how it would hold.", markup=False, highlight=False)
     if found.paired:
         console.print()
         console.print(_paired_table(found.paired))

@@ -16,7 +16,7 @@ import typer
 from rationales.cli.explain import column_flag
 from rationales.cli.fields import DataDir, OnError, Quotes, built, parameter, parted, with_fields
 from rationales.cli.sources import names_of, split_or_whole
-from rationales.cli.train import notes_told, splits
+from rationales.cli.train import CLOSE, NOTHING_LEARNED, notes_told, of_one_label, splits
 from rationales.data import Columns, Dataset, load
 from rationales.errors import InputError, NoSuchSplit
 from rationales.registry import options_of
@@ -110,6 +110,8 @@ def fresh(
             agreement = found.agreement.get(split)
             agreed = f", agreement with what is explained {_shown(agreement)}" if agreement else ""
             print(f"{split} macro-F1 {_shown(figures)}{agreed}", file=sys.stderr)
+        if found.dev.mean <= of_one_label(held_out, "macro_f1") + CLOSE:
+            print(f"that of the dev data {NOTHING_LEARNED}: nothing was learned from these rationales", file=sys.stderr)
         print("the models expect texts that were cut down to their rationale, not whole ones", file=sys.stderr)
         print(found.out / SUMMARY)
 

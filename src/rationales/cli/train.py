@@ -50,6 +50,7 @@ rationales explain --model my-{0} "A man sleeps." --pair "A man is awake." --met
 
 
 CLOSE = 0.02
+NOTHING_LEARNED = "is hardly better than always giving the commonest label"
 """A dev score so little above that of one label for all is chance."""
 
 
@@ -150,11 +151,11 @@ def _command(name: str, recipe: Recipe) -> Callable[..., None]:
         score = f"{epochs['best_score']:.4f} ({epochs['run']['metric']})"
         reached = f"best dev score {score} in epoch {epochs['best_epoch']}"
         print(f"{reached}, of {len(list(held_out))} dev texts", file=sys.stderr)
-        if epochs["best_score"] <= _of_one_label(held_out, epochs["run"]["metric"]) + CLOSE:
+        if epochs["best_score"] <= of_one_label(held_out, epochs["run"]["metric"]) + CLOSE:
             less = ", or less of --gradient-weight" if getattr(config, "gradient_weight", 0) else ""
             print(
-                "that is hardly better than always giving the commonest label: this model has learned nothing to "
-                f"explain. Give it more epochs, more texts or a higher learning rate{less}",
+                f"that {NOTHING_LEARNED}: this model has learned nothing to explain. Give it more epochs, more texts "
+                f"or a higher learning rate{less}",
                 file=sys.stderr,
             )
         print(directory)
@@ -170,20 +171,26 @@ def _command(name: str, recipe: Recipe) -> Callable[..., None]:
 
 @contextmanager
 def notes_told() -> Iterator[None]:
-    """Inside, what a recipe notes of its directory is said: that it goes on, or was finished before."""
-    from rationales.train.checkpoint import notes
+    """Inside, what a recipe notes of its directory is said: that it goes on, or was finished before.
 
-    handler, level = logging.StreamHandler(sys.stderr), notes.level
-    notes.addHandler(handler)
-    notes.setLevel(logging.INFO)
+    And how each epoch did, where there is no terminal to draw a bar in.
+    """
+    from rationales.train import checkpoint, loop
+
+    told = [checkpoint.notes, *([] if sys.stderr.isatty() else [loop.log])]
+    handler, levels = logging.StreamHandler(sys.stderr), [logger.level for logger in told]
+    for logger in told:
+        logger.addHandler(handler)
+        logger.setLevel(logging.INFO)
     try:
         yield
     finally:
-        notes.removeHandler(handler)
-        notes.setLevel(level)
+        for logger, level in zip(told, levels, strict=True):
+            logger.removeHandler(handler)
+            logger.setLevel(level)
 
 
-def _of_one_label(data: Dataset, metric: str) -> float:
+def of_one_label(data: Dataset, metric: str) -> float:
     """The score of always giving the commonest label; of no use where numbers are predicted."""
     counts = Counter(example.label for example in data if example.label is not None)
     share = max(counts.values(), default=0) / max(counts.total(), 1)

@@ -26,7 +26,7 @@ def read_label(value: Any, labels: Sequence[str] | None, how: LabelFormat) -> in
     >>> read_label("neutral", ("entailment", "neutral"), "auto"), read_label("1", None, "auto")
     (1, 1)
     """
-    if _missing(value):
+    if _missing(value) or (isinstance(value, str) and value.strip().casefold() == "nan"):
         return None
     number = _number(value)
     if how == "number":

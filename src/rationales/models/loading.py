@@ -51,7 +51,7 @@ def quiet_transformers(*, bars: bool = False) -> Iterator[None]:
 def loading(source: str | Path, what: str = "classifier") -> Iterator[None]:
     """Quiet inside; whatever goes wrong there means that the model cannot be loaded, and is said in one sentence."""
     try:
-        _check_directory(str(source))
+        _check_directory(str(source), what)
         kind = kind_of(source)
         if kind in OWN_KINDS and kind != what:
             raise ModelError(f"{source} holds a {kind}, not a {what}; rationales.load_model reads it")
@@ -63,16 +63,18 @@ def loading(source: str | Path, what: str = "classifier") -> Iterator[None]:
         if "trust_remote_code" in str(error):
             raise untrusted(source) from error
         reason = str(error) if " " in str(error) else repr(error)
-        damaged = "its weights are damaged: " if isinstance(error, SafetensorError) else ""
-        raise ModelError(f"no {what} could be loaded from {source}: {damaged}{reason}") from error
+        begin = "its weights are damaged: " if isinstance(error, SafetensorError) else ""
+        if not Path(source).exists():
+            begin = "there is no such directory, and as a name on the hub: "
+        raise ModelError(f"no {what} could be loaded from {source}: {begin}{reason}") from error
 
 
-def _check_directory(source: str) -> None:
+def _check_directory(source: str, what: str) -> None:
     """Say what a path is that holds no model, before Transformers or the hub are asked."""
     path = Path(source)
     if not path.exists():
         if path.is_absolute() or source.startswith((".", "~")):  # no hub name
-            raise ValueError(f"there is no directory {source}")
+            raise ModelError(f"no {what} could be loaded from {source}: there is no directory {source}")
         return
     if not path.is_dir():
         raise ValueError("it is a file; give the directory of the model")

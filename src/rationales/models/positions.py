@@ -19,12 +19,19 @@ def position_offset(model: PreTrainedModel) -> int:
     return 0
 
 
+FIELD = "trained_max_length"
+"""Where a model's configuration says at how many tokens its training texts were cut, if that was chosen."""
+
+
 def checked_length(wanted: int | None, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, name: str) -> int:
-    """The tokens at which texts are cut: as many as wanted, if the model can read so many, or else all it can."""
+    """The tokens at which texts are cut: as many as wanted, if the model can read so many.
+
+    Else as many as it read in training, or all it can.
+    """
     possible = getattr(model.config, "max_position_embeddings", None) or UNBOUNDED
     possible = possible - position_offset(model) if possible > 0 else UNBOUNDED
     if tokenizer.model_max_length < UNBOUNDED:
         possible = min(possible, tokenizer.model_max_length)
     if wanted is not None and not 0 < wanted <= possible:
         raise InputError(f"max_length must lie in 1 … {possible} for {name}, got {wanted}")
-    return wanted or possible
+    return wanted or min(getattr(model.config, FIELD, None) or possible, possible)

@@ -89,6 +89,8 @@ def compare(
     directory for explanations and results: a run that was stopped goes on from what is there, and further methods,
     metrics and texts are added to it. Without it they last as long as the comparison that is returned.
     """
+    if seed < 0:
+        raise InputError(f"seed must be a number from 0 up, got {seed}")
     asked = prepared(model, data, methods, metrics, tokenizer=tokenizer, rank_by=rank_by, options=options, out=out)
     examples, models, chosen = asked.examples, asked.models, asked.methods
     if asked.linking and stability:

@@ -22,7 +22,7 @@ from transformers import AutoModelForSequenceClassification
 
 from rationales.data.example import Example
 from rationales.errors import InputError, ModelError
-from rationales.models import TransformersClassifier, arity, embedded_encoder
+from rationales.models import TransformersClassifier, arity, embedded_encoder, positions
 from rationales.models.loading import check_shapes, load_tokenizer, loading, quiet_transformers
 from rationales.registry import option
 from rationales.train.encoding import EncodedTexts
@@ -157,4 +157,5 @@ def pretrained(config: Config, task: Task) -> TransformersClassifier:
         )
     sides = {len(example.texts) for example in task.train.examples}
     setattr(network.config, arity.FIELD, sides.pop() if len(sides) == 1 else None)
+    setattr(network.config, positions.FIELD, config.max_length)
     return TransformersClassifier(network, tokenizer, name=str(source), max_length=config.max_length)

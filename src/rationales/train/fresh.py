@@ -44,7 +44,7 @@ from rationales.train.fresh_directory import EXPLANATIONS, SUMMARY, check_out, c
 from rationales.train.fresh_measuring import Figures, answers, explained_classes, share
 from rationales.train.fresh_rationales import Maker, Order, Rationales, Saved, read_file
 from rationales.train.labels import SCORES, Metric, Part, read_task
-from rationales.train.loop import session
+from rationales.train.loop import MOST, session
 
 log = logging.getLogger(__name__)
 
@@ -75,6 +75,8 @@ class Config(classifier.Config):
             raise InputError(
                 f"seeds must be different numbers from 0 up, got {', '.join(map(str, self.seeds)) or 'none'}"
             )
+        if max(self.seeds) > MOST:
+            raise InputError(f"seeds must be at most {MOST}, got {max(self.seeds)}")
         if self.seed and self.seeds != (self.seed,):
             raise InputError(f"a model is trained for each of the seeds; give seeds=({self.seed},), not seed")
 

@@ -89,6 +89,11 @@ def explained_classes(
             f"agreement is left out of {', '.join(without)}: the class that is explained, such as "
             f"{unknown[without[0]]!r}, is none of the data's ({', '.join(names)})"
         )
+    for split, own in targets.items():
+        if len(own) > 1 and len({target.index for target in own}) == 1:
+            tell(
+                f"all {split} texts are explained for {own[0].label!r}: of them, figures say nothing of the rationales"
+            )
     return {
         split: torch.tensor([known[target.label] for target in own])
         for split, own in targets.items()

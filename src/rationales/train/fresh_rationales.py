@@ -157,10 +157,10 @@ class Saved:
             found = [self._by_id.get((each.id, each.texts)) or self._by_texts.get(each.texts) for each in examples]
             missing = [each.id for each, some in zip(examples, found, strict=True) if some is None]
             if missing:
-                how = f" --split {split}" if split in ("train", "dev", "test") else ""
                 raise InputError(
                     f"{len(missing)} of {len(examples)} {split} texts are not among the explanations, such as "
-                    f"{missing[0]!r}; explain these too (rationales explain{how} --out FILE) and give every file"
+                    f"{missing[0]!r}; explain these too (rationales explain --data DATA --out FILE, with --split where "
+                    "the data have splits) and give every file"
                 )
             texts[split] = [some[0] for some in found if some is not None]
             targets[split] = [some[1] for some in found if some is not None]

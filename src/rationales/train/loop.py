@@ -43,6 +43,10 @@ _BAR = 16  # columns of a terminal
 _READ_LOSS_EVERY = 10  # steps; each reading makes the processor wait for the device
 
 
+MOST = 2**63 - 1
+"""The largest seed that every generator takes."""
+
+
 @dataclass(frozen=True)
 class Settings:
     """What every recipe lets its user choose; a recipe's own `Config` adds to it."""
@@ -73,6 +77,8 @@ class Settings:
         for name, bound in least.items():
             if not bound <= getattr(self, name) < math.inf:
                 raise InputError(f"{name} must be a number from {bound} up, got {getattr(self, name)}")
+        if self.seed > MOST:
+            raise InputError(f"seed must be at most {MOST}, got {self.seed}")
         if not 0 <= self.warmup < 1:
             raise InputError(f"warmup is a share of the steps, from 0 to below 1; got {self.warmup}")
         if self.precision not in get_args(Precision):

@@ -111,7 +111,7 @@ def test_texts_are_cut_when_figures_are_made(config: Any) -> None:
     with pytest.warns(UserWarning, match="dev data: 8 of 8 texts were longer than 3 tokens"):
         found = train(config(epochs=4, ratio=1.0, seeds=(1,), max_length=3), *data, explanations=saved)
     assert found.dev.mean == 1.0
-    whole = TransformersClassifier.from_pretrained(found.models[1], device="cpu")
+    whole = TransformersClassifier.from_pretrained(found.models[1], device="cpu", max_length=64)
     with torch.no_grad():
         predicted = whole.logits(whole.encode(data[1])).argmax(-1).tolist()
     assert predicted != [each.label for each in data[1]]
@@ -231,6 +231,7 @@ def test_long_texts_are_pointed_out(config: Any, model: str) -> None:
         ({"target": "all"}, "target must be one of predicted, gold"),
         ({"seeds": ()}, "seeds must be different numbers from 0 up, got none"),
         ({"seeds": (1, 1)}, "seeds must be different"),
+        ({"seeds": (1, 2**70)}, "seeds must be at most"),
         ({"seed": 3}, r"give seeds=\(3,\), not seed"),
     ],
 )

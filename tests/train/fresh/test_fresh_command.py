@@ -8,11 +8,12 @@ import re
 import statistics
 import sys
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from explained import LABELS, deciding, write
+from explained import LABELS, deciding, scored, write
 from test_classifier import toy
 
 from rationales.cli import main
@@ -94,6 +95,26 @@ def test_the_command_from_files(call: Any, data: str, encoder: str, tmp_path: Pa
     found = json.loads((tmp_path / "fresh" / "fresh.json").read_text())
     assert found["explanations"]["method"] == "hand"
     assert not (tmp_path / "fresh" / "explanations").exists()
+
+
+def test_where_nothing_is_learned_or_explained_it_is_said(call: Any, encoder: str, tmp_path: Path) -> None:
+    """Every rationale is the word that all texts begin with, and all are explained for one class."""
+    files = []
+    for split, size in (("train", 24), ("dev", 8), ("test", 10)):
+        examples = [replace(each, texts=(f"so {each.texts[0]}",)) for each in toy(size, seed=size)]
+        write(tmp_path / "data" / f"{split}.jsonl", examples)
+        kept = load(str(tmp_path / "data"), split=split)
+        sizes = [(each, len(each.texts[0].split())) for each in kept]
+        files.append(str(tmp_path / f"{split}.parquet"))
+        Explanations(scored(each.texts, range(words, 0, -1), id=each.id) for each, words in sizes).save(files[-1])
+    status, _, err = call(
+        *("train", "fresh", "--data", str(tmp_path / "data"), "--encoder", encoder, "--seeds", "1", "--epochs", "1"),
+        *("--ratio", "0.01", "--out", str(tmp_path / "fresh")),
+        *(word for file in files for word in ("--explanations", file)),
+    )
+    assert status == 0, err
+    assert "that of the dev data is hardly better than always giving the commonest label" in err
+    assert "all dev texts are explained for 'bad'" in err
 
 
 def test_several_sets_are_measured_on(call: Any, data: str, model: str, encoder: str, tmp_path: Path) -> None:

@@ -104,7 +104,7 @@ def test_saved_explanations_are_found_by_id_and_texts_or_by_texts() -> None:
         "dev": ["bad"],
     }
     with pytest.raises(
-        InputError, match=r"1 of 2 test texts are not among the explanations, such as '7'; .*--split test"
+        InputError, match=r"1 of 2 test texts are not among the explanations, such as '7'; .*with --split where"
     ):
         found.rationales({"test": [first, Example("7", ("the bad food",))]})
 
