@@ -426,6 +426,6 @@ def test_defaults() -> None:
 
 
 def test_a_name_that_is_no_directory_here_is_said_to_be_none():
-    with pytest.raises(ModelError, match="from nosuch: there is no such directory, and as a name on the hub: no luck"):
-        with loading("nosuch"):
-            raise OSError("no luck")
+    wanted = "from nosuch: there is no such directory, and as a name on the hub: no luck"
+    with pytest.raises(ModelError, match=wanted), loading("nosuch"):
+        raise OSError("no luck")
