@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import statistics
-import sys
-import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,27 +13,10 @@ import pytest
 from explained import LABELS, deciding, scored, write
 from test_classifier import toy
 
-from rationales.cli import main
 from rationales.data import load
 from rationales.errors import InputError
 from rationales.explanation import Explanations, write_jsonl
 from rationales.train.fresh import Config, train
-
-
-@pytest.fixture
-def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
-    monkeypatch.setenv("COLUMNS", "300")
-    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["rationales", *arguments])
-        monkeypatch.setattr(sys, "stdin", io.StringIO(""))
-        with pytest.raises(SystemExit) as ended:
-            main()
-        out, err = capsys.readouterr()
-        return int(ended.value.code or 0), out, err
-
-    return run
 
 
 @pytest.fixture
